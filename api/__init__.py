@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Exports the public names and ``__version__``; names are imported on first use, so that ``import snnc`` is fast.
+Exports the public names and ``__version__``. Each name is imported on first use, so that ``import snnc`` is fast.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ _HOMES: Final = {
 }
 
 _MODULES: Final = ("losses", "recipe", "schedules")
-"""Modules that are exported as a whole."""
+"""Submodules exported as a whole."""
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

@@ -1,4 +1,4 @@
-"""Run a PopTorch package of snnc without an IPU and without the Poplar SDK: ``python -m snnc.emulated_poptorch train.py``."""
+"""Run an emitted PopTorch package without an IPU and without the Poplar SDK: ``python -m snnc.emulated_poptorch train.py``."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from snnc.backends.poptorch.errors import PopTorchFolderError
 from snnc.compiler.errors import SnncError
 
 LIBRARY = "SNNC_OPERATION_LIBRARY"
-"""Environment variable with which a package finds its operation."""
+"""Environment variable with the path of a package's operation library."""
 VERSION = "POPTORCH_IPU_MODEL_VERSION"
-"""Environment variable of PopTorch: the emulated IPU."""
+"""Environment variable of PopTorch that selects the emulated IPU."""
 
 
 def install(folder: str | Path, *, tiles: int = 0) -> None:
-    """Build the operation of the package in `folder` for the emulator, and let ``import poptorch`` find the stand-in.
+    """Build the package's operation for the emulator, and make ``import poptorch`` load snnc's emulation of PopTorch.
 
     Parameters
     ----------
     folder
-        A folder that ``snnc compile --target poptorch`` wrote.
+        A folder written by ``snnc compile --target poptorch``.
     tiles
-        Tiles of the emulated IPU, 0 for all.
+        Number of tiles of the emulated IPU, 0 for all.
 
     Raises
     ------
     PopTorchFolderError
-        The folder contains no such package.
+        The folder contains no PopTorch package.
     ToolMissingError, BuildError
-        There is no C++ compiler, or it refuses the operation.
+        There is no C++ compiler, or it fails on the operation.
 
     Examples
     --------
     >>> install("/nowhere")
     Traceback (most recent call last):
     ...
-    snnc.backends.poptorch.errors.PopTorchFolderError: SNNC-E431: '/nowhere' holds no package that snnc compile --target poptorch wrote.
+    snnc.backends.poptorch.errors.PopTorchFolderError: SNNC-E431: '/nowhere' contains no package from snnc compile --target poptorch.
     """
     where = Path(folder)
     if not (where / "operation.cpp").exists() or not (where / "network.json").exists():
-        raise PopTorchFolderError(f"{str(folder)!r} holds no package that snnc compile --target poptorch wrote.")
+        raise PopTorchFolderError(f"{str(folder)!r} contains no package from snnc compile --target poptorch.")
     from snnc.backends.poptorch.build import build_operation
     from snnc.backends.poptorch.emulated.module import make_poptorch
     from snnc.backends.poptorch.popart import load_operation

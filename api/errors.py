@@ -24,7 +24,7 @@ class PickledArrayError(SnncError):
 
 
 class ArraySizeError(SnncError):
-    """An array of a data file declares a different size than the file contains."""
+    """An array in a data file declares a size that differs from its data."""
 
     code = "SNNC-E441"
 
@@ -36,7 +36,7 @@ class UnsafeProjectError(SnncError):
 
 
 class ChangedSourcesError(SnncError):
-    """The sources of a project are not those that snnc emits for its model."""
+    """The sources of a project differ from those that snnc emits for its model."""
 
     code = "SNNC-E444"
 
@@ -60,37 +60,37 @@ class OutputFileError(SnncError):
 
 
 class ProjectFolderError(SnncError):
-    """A folder is not an snnc project, or a damaged one."""
+    """A folder is not a snnc project, or the project is damaged."""
 
     code = "SNNC-E526"
 
 
 class DamagedProjectError(ProjectFolderError):
-    """A file of a project changed after the compilation: damaged, or replaced."""
+    """A file of a project has changed since the compilation."""
 
     code = "SNNC-E442"
 
 
 class NewerProjectError(ProjectFolderError):
-    """A newer version of snnc wrote the project, in a format that this version does not read."""
+    """A newer version of snnc wrote the project in a format that this version cannot read."""
 
     code = "SNNC-E670"
 
 
 class TrainedWeightsError(SnncError):
-    """The trained weights of a project are damaged, not finite or from another network."""
+    """The trained weights of a project are damaged, not finite, or belong to another network."""
 
     code = "SNNC-E424"
 
 
 class SameFileError(SnncError):
-    """The file to write is one that the command reads."""
+    """The output file is also an input of the command."""
 
     code = "SNNC-E418"
 
 
 class ModelFormatError(SnncError):
-    """snnc does not read this kind of model."""
+    """snnc cannot read this kind of model."""
 
     code = "SNNC-E527"
 
@@ -138,49 +138,49 @@ class UnknownLearnableError(OptionValueError):
 
 
 class UnknownOptimizerError(SnncError):
-    """The text names no optimiser that snnc knows."""
+    """The text is not an optimiser that snnc knows."""
 
     code = "SNNC-E529"
 
 
 class MemoryShortError(SnncError):
-    """The machine has less memory than the work needs."""
+    """The machine has too little memory for the operation."""
 
     code = "SNNC-E531"
 
 
 class ConversionFormatError(SnncError):
-    """The suffix of the output file is not a format that snnc writes."""
+    """snnc cannot write the file format of this suffix."""
 
     code = "SNNC-E540"
 
 
 class EstimateError(SnncError):
-    """The requested estimate does not exist for the target, or an option needs the emitted program."""
+    """The target does not support the requested estimate, or an option requires the emitted program."""
 
     code = "SNNC-E543"
 
 
 class ExploreError(SnncError):
-    """A list of machines, batch sizes or activities to explore cannot be read, or the format of the chart is unknown."""
+    """A list of machines, batch sizes or activities to explore is invalid, or the format of the chart is unknown."""
 
     code = "SNNC-E544"
 
 
 class BenchError(SnncError):
-    """The suite of measurements is unknown, or none of its networks or engines has such a name."""
+    """The benchmark suite is unknown, or contains no network or engine of this name."""
 
     code = "SNNC-E545"
 
 
 class CleanFolderError(SnncError):
-    """A place to search for leftovers is not a folder."""
+    """A path to search for leftovers is not a folder."""
 
     code = "SNNC-E574"
 
 
 class NoTilesError(SnncError):
-    """A report should draw or compare tiles, but the target has none."""
+    """A report or comparison requires tiles, but the target has none."""
 
     code = "SNNC-E575"
 
@@ -192,42 +192,42 @@ class InternalError(SnncError):
 
 
 class FilledBufferError(SnncError):
-    """An array of past values was given for a buffer that starts with zeros."""
+    """Past values are given for a buffer that always starts with zeros."""
 
     code = "SNNC-E532"
 
 
 class UnknownBenchmarkError(SnncError):
-    """No benchmark, or suite of benchmarks, has that name."""
+    """No benchmark, or benchmark suite, has this name."""
 
     code = "SNNC-E550"
 
 
 class RecordingError(SnncError):
-    """Recorded spikes are too many to keep, cannot be stored, or are damaged."""
+    """Recorded spikes are too many to store, cannot be stored, or are damaged."""
 
     code = "SNNC-E320"
 
 
 class DataFormatError(SnncError):
-    """A file of a data set is damaged, cut short or of another format."""
+    """A file of a data set is damaged, cut short, or has another format."""
 
     code = "SNNC-E580"
 
 
 class ChecksumError(SnncError):
-    """A file differs from the official one of its name, or no official checksum is known for it."""
+    """A file differs from the official file of its name, or no official checksum is known for it."""
 
     code = "SNNC-E581"
 
 
 class DataOptionError(SnncError):
-    """A setting of a data set is out of range: of its order, a split, binning, an encoder, an augmentation, or of ``--data``."""
+    """A setting of a data set is out of range: its order, a split, binning, an encoder, an augmentation, or ``--data``."""
 
     code = "SNNC-E582"
 
 
 class SampleError(SnncError):
-    """A sample of a data set does not fit the next step: events are not binned, lengths differ, or the sample has no class index."""
+    """A sample of a data set does not fit the next stage: events are not binned, lengths differ, or a class index is missing."""
 
     code = "SNNC-E583"

@@ -1,7 +1,7 @@
 """Losses: ``loss=snnc.losses.CrossEntropy("count", classes=10) + 0.1 * snnc.losses.L2("hidden")``.
 
-A loss compares a statistic of the outputs over time with targets. Sums of losses, with factors, are losses: add regularisers of hidden
-populations, or other losses of the same targets. `targets` and `lengths` define the targets that ``fit`` takes:
+A loss compares a statistic of the outputs over time with targets. Losses can be scaled and added: add regularisers of hidden
+populations, or other losses of the same targets. `targets` and `lengths` define the targets that ``fit`` accepts:
 
 ===================  ==============================================================  ===========================
 ``targets``          targets of B samples of T steps, for n outputs                  not counted
@@ -12,8 +12,8 @@ populations, or other losses of the same targets. `targets` and `lengths` define
 ``"step_values"``    [B, T, n] numbers                                               NaN
 ===================  ==============================================================  ===========================
 
-With `lengths`, steps after a sequence's length do not count. With `classes`, the outputs are groups of neurons of equal size, one
-per class in order, whose outputs are summed at every step. The loss of a batch is the mean over its samples, whatever their lengths.
+With `lengths`, steps beyond a sequence's length are ignored. With `classes`, the outputs are groups of neurons of equal size, one
+per class in order, and each group is summed at every step. The loss of a batch is the mean over its samples, whatever their lengths.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def CrossEntropy(  # noqa: N802
     Parameters
     ----------
     of
-        ``"count"`` of spikes, ``"rate"`` (of every step, as snnTorch's ``ce_rate_loss``), ``"mean membrane"``, ``"max membrane"``,
-        ``"last membrane"``, ``"membrane"`` (of every step) or ``"first spike"`` (snnTorch's ``ce_temporal_loss``).
+        ``"count"`` of spikes, ``"rate"`` (at every step, like snnTorch's ``ce_rate_loss``), ``"mean membrane"``, ``"max membrane"``,
+        ``"last membrane"``, ``"membrane"`` (at every step) or ``"first spike"`` (snnTorch's ``ce_temporal_loss``).
     classes, targets, lengths
-        See the module.
+        See the module's docstring.
     inverse
-        Scores of a first spike at step t: ``-t``, or ``1/(t + 1)``.
+        Score of a first spike at step t: ``-t``, or ``1/(t + 1)``.
 
     Raises
     ------
     UnknownLossError
-        The combination is not one of these.
+        There is no such statistic, or it does not fit the other arguments.
 
     Examples
     --------
@@ -68,23 +68,23 @@ def SquaredError(  # noqa: N802
     targets: TargetKind = "class",
     lengths: bool = False,
 ) -> Composed:
-    """Mean squared error.
+    """Mean squared error between a statistic of the outputs and targets.
 
     Parameters
     ----------
     of
-        As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Errors of counts are divided by the steps, times of first
-        spikes by their square, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
+        As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Errors of counts are divided by the number of steps, times of
+        first spikes by its square, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
     on, off
-        If targets are classes: the value of the right class's output (1), and of the others (0). For counts these are shares of the steps;
-        for first spikes, steps (0, and -1 for the last one).
+        For class targets: the target values of the correct class (default 1) and of the others (default 0). For counts, they are shares of
+        the steps; for first spikes, steps (defaults 0 and -1, the last step).
     classes, targets, lengths
-        See the module.
+        See the module's docstring.
 
     Raises
     ------
     UnknownLossError
-        The combination is not one of these.
+        There is no such statistic, or it does not fit the other arguments.
     """
     given = {name: value for name, value in (("on", on), ("off", off)) if value is not None}
     return Composed((compared_term("mse", of, **given),), classes, targets, lengths)
@@ -102,29 +102,29 @@ def Equation(  # noqa: N802
     targets: TargetKind = "class",
     lengths: bool = False,
 ) -> Composed:
-    """A custom loss: an equation in ``x``, the statistic of an output, and ``y``, its target.
+    """A custom loss, given as an equation in ``x``, the statistic of an output, and ``y``, its target.
 
-    It is written in the language of neuron equations, and its derivative is computed symbolically. Without ``y`` it is a regulariser.
+    The equation is in the language of neuron equations and is differentiated symbolically. Without ``y`` it is a regulariser.
 
     Parameters
     ----------
     text
         For example ``"log(1 + exp(-(2*y - 1)*x))"``, or ``"where(gt(abs(x - y), 1), abs(x - y) - 0.5, 0.5*(x - y)**2)"``.
     statistic
-        ``"count"``, ``"mean"``, ``"max"``, ``"last"``, ``"first_spike"``, or ``"steps"``: every step has its own loss.
+        ``"count"``, ``"mean"``, ``"max"``, ``"last"``, ``"first_spike"``, or ``"steps"`` for a loss at every step.
     port
-        Whether ``x`` is of spikes or membranes.
+        Whether ``x`` is computed from spikes or membranes.
     population
-        The population, or ``"population.port"``, that it reads; None: the output that the loss reads.
+        The population, or ``"population.port"``, that ``x`` is computed from; None for the output that the loss reads.
     on, off
-        If targets are classes: ``y`` for the output of the right class, and for the others.
+        For class targets: ``y`` of the correct class, and of the others.
     classes, targets, lengths
-        See the module.
+        See the module's docstring.
 
     Raises
     ------
     UnknownLossError
-        The equation cannot be read, or does not fit the targets.
+        The equation is invalid, or does not fit the targets.
 
     Examples
     --------
@@ -145,10 +145,10 @@ def L2(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N8
 
 
 def Upper(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean of the squares by which rates, or membranes, exceed a bound."""
+    """Mean squared excess of rates, or membranes, over a bound."""
     return Composed((regulariser(f"upper_{of}", population, bound),))
 
 
 def Lower(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean of the squares by which rates, or membranes, fall short of a bound."""
+    """Mean squared shortfall of rates, or membranes, below a bound."""
     return Composed((regulariser(f"lower_{of}", population, bound),))

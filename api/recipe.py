@@ -1,6 +1,6 @@
-"""Recipes: TOML files with the settings of a training run, ``snnc train build/ --data d.npz --recipe shd.toml``.
+"""Recipes: TOML files with training settings, as in ``snnc train build/ --data d.npz --recipe shd.toml``.
 
-A recipe has the arguments of ``session.fit`` as keys. Schedules are written as text; paths are relative to the recipe.
+The keys of a recipe are the arguments of ``session.fit``. Schedules are written as text; paths are relative to the recipe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from snnc.data.named import split_name
 
 
 class RecipeError(SnncError):
-    """A recipe cannot be read, has an unknown key, or a value of the wrong type or out of range."""
+    """A recipe is unreadable, or has an unknown key or an invalid value."""
 
     code = "SNNC-E593"
 
@@ -47,7 +47,7 @@ _KINDS: Final = {
     "tensorboard": "a path",
     "checkpoint_every": "a time, such as 30s, 5m or none",
 }
-"""The keys, and the values that each accepts."""
+"""Keys of a recipe, and the values they accept."""
 _DATA: Final = {
     "train": "the path of an npz archive, or KIND:PATH of a data set",
     "validation": "the path of an npz archive, or KIND:PATH of a data set",
@@ -58,21 +58,21 @@ _DATA: Final = {
     "polarity": "channels or merged",
     "encoder": "rate, latency or repeat",
 }
-"""The keys of the table ``[data]``."""
+"""Keys of the table ``[data]``, and the values they accept."""
 _FILES: Final = ("train", "validation")
 _PATHS: Final = ("best", "log", "tensorboard")
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """Return the checked settings of a recipe; if it names no data, ``session.fit(x, y, **read_recipe("shd.toml"))`` accepts them all.
+    """Return the checked settings of a recipe; without data settings, ``session.fit(x, y, **read_recipe("shd.toml"))`` accepts them all.
 
-    Paths are relative to the folder of the recipe. ``validation`` and the table ``data`` name files, and ``checkpoint_every`` is a
-    duration, for ``snnc train``.
+    Paths are relative to the folder of the recipe. Only ``snnc train`` uses ``validation`` and the table ``data``, which contain file
+    names, and ``checkpoint_every``, which is a duration.
 
     Raises
     ------
     RecipeError
-        The recipe is wrong; the message names the file, the line and the key.
+        The recipe is invalid; the message names the file, the line and the key.
     """
     file = Path(path)
     try:
@@ -89,12 +89,12 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
             kind = _DATA.get(name[5:]) if name.startswith("data.") else _KINDS.get(name)
             if kind is None:
                 known = ", ".join(_DATA) + " in the table [data]" if name.startswith("data.") else ", ".join([*_KINDS, "[data]"])
-                raise RecipeError(f"{where} is not a setting of a training run; there are {known}.")
+                raise RecipeError(f"{where} is not a training setting; the settings are {known}.")
             problem = _problem(name.removeprefix("data."), part, kind)
             if problem:
                 raise RecipeError(f"{where} = {part!r} must be {problem}.")
     if "validation" in found and "validation" in found.get("data", {}):
-        raise RecipeError(f"the recipe {str(file)!r} names validation data twice; leave one of them out.")
+        raise RecipeError(f"the recipe {str(file)!r} contains validation data twice; leave one of them out.")
     settings = {key: file.parent / value if key in _PATHS else value for key, value in found.items() if key != "data"}
     if "data" in found:
         settings["data"] = {key: _placed(file.parent, value) if key in _FILES else value for key, value in found["data"].items()}
@@ -102,13 +102,13 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
 
 def _placed(folder: Path, name: str) -> str:
-    """Return the name of the data with its path relative to `folder`."""
+    """Return a data name, ``PATH`` or ``KIND:PATH``, with its path relative to `folder`."""
     named = split_name(name)
     return str(folder / name) if named is None else f"{named[0]}:{folder / named[1]}"
 
 
 def number_or_text(text: str) -> float | str:
-    """Return a learning rate of the command line: a number, or the text of a schedule."""
+    """Parse a learning rate from the command line: a number, or the text of a schedule."""
     try:
         return float(text)
     except ValueError:
@@ -116,7 +116,7 @@ def number_or_text(text: str) -> float | str:
 
 
 def _problem(key: str, value: Any, kind: str) -> str:
-    """Return the requirement that a value violates, `kind` in more detail; an empty text if it is valid."""
+    """Return the requirement that a value violates, based on `kind`; an empty text if the value is valid."""
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
@@ -160,6 +160,6 @@ def _is_window(value: Any) -> bool:
 
 
 def _line(text: str, key: str) -> int:
-    """Return the number of the line that sets a key."""
+    """Return the number of the line that sets `key`."""
     lines = (number for number, line in enumerate(text.splitlines(), 1) if line.split("=")[0].strip().strip("\"'[] ").split(".")[0] == key)
     return next(lines, 1)

@@ -1,7 +1,7 @@
-"""Numbers that change while a network trains: ``learning_rate=snnc.schedules.Cosine(0.1, epochs=20)``.
+"""Schedules of numbers during training: ``learning_rate=snnc.schedules.Cosine(0.1, epochs=20)``.
 
-Each schedule is a function of the update; ``session.fit(learning_rate=…)`` takes them, other functions of the update, numbers, and the text
-of one, ``"cosine:0.1,epochs=20"``.
+A schedule is a function of the update. ``session.fit(learning_rate=…)`` accepts schedules, other functions of the update, numbers, and the
+text of a schedule, ``"cosine:0.1,epochs=20"``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The session that :func:`snnc.compile` returns: a backend's session with its origin."""
+"""The session returned by :func:`snnc.compile`: a backend session that also has the graph, the options and the plan."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class Session(session.BackendSession):
-    """A compiled network: runs, trains and reports.
+    """A compiled network that runs, trains and reports.
 
     Attributes
     ----------
     graph, options, plan
-        The compiled graph, the options, and the mapping (None without tiles).
+        The compiled graph, its options, and the plan (None without tiles).
     project
-        Its folder, if it has one.
+        The project folder, if there is one.
     recording
-        The spikes of the last :meth:`record`.
+        Spikes of the last :meth:`record`.
     timing
-        Time of the last training on arrays or a data set, if there is no plan.
+        Timing of the last training on arrays or a data set, if there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -63,18 +63,18 @@ class Session(session.BackendSession):
         self._on_close = on_close
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the compiled batch size unless another is given, or the engine or the batches have theirs."""
+        """Return the compiled batch size, unless another is given or the engine or the data determine it."""
         given = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
         return batch if given else self.options.batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
-        """Return the seed of the compilation unless another is given."""
+        """Return `seed`, by default that of the compilation."""
         if seed is not None and not shuffle:
-            raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
+            raise OptionConflictError(f"seed is {seed}, which orders the samples, but shuffle is False; leave one of them out.")
         return self.options.seed if seed is None else seed
 
     def _after_fit(self, history: History, samples: int) -> None:
-        """Record the time of a training step, if no plan predicts it."""
+        """Store the measured time of a training step, if no plan predicts it."""
         if self.plan is None and samples:
             from snnc.report.program import timing_of
 
@@ -85,14 +85,14 @@ class Session(session.BackendSession):
         print(self.report_text("text"), end="")
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan.
+        """Write the report of the plan, or of the program if there are no tiles.
 
         Parameters
         ----------
         path
             The file to write.
         format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of the file's name.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of `path`.
         """
         from snnc.report import format_of
 
@@ -103,7 +103,7 @@ class Session(session.BackendSession):
         return file
 
     def report_text(self, format: str) -> str:
-        """Return the report of the plan in `format`, one that is text."""
+        """Return the report in a text format."""
         return self._report(format).decode("utf-8")
 
     def _report(self, format: str) -> bytes:
@@ -119,7 +119,7 @@ class Session(session.BackendSession):
         return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
 
     def _program_report(self, format: str) -> bytes:
-        """Return the report of a program that has no plan."""
+        """Return the report of a program without a plan."""
         from snnc.report.program import ProgramReport, write_program
 
         program, project = self.program, None
@@ -146,27 +146,27 @@ class Session(session.BackendSession):
         initial: Mapping[str, npt.ArrayLike] | None = None,
         samples: int = 1,
     ) -> Recording:
-        """Record the spikes of the first samples for reports: in the session and, if there is one, in the project's folder.
+        """Record the spikes of the first samples for reports, in the session and in the project folder, if there is one.
 
-        They are computed by the NumPy reference from the session's weights; exact backends produce the same spikes.
+        The NumPy reference computes them from the session's weights; exact backends produce the same spikes.
 
         Parameters
         ----------
         inputs, initial
-            As for :meth:`run`.
+            As in :meth:`run`.
         samples
             Number of samples.
 
         Raises
         ------
         RecordingError
-            `samples` is below 1, or there are more spikes than a report should keep.
+            `samples` is below 1, or there are too many spikes for a recording.
         """
         sequences, start = self.prepared(inputs, initial)
         return self._record(sequences, start, samples)
 
     def spike_counter(self) -> SpikeCounter:
-        """See :meth:`snnc.backends.session.BackendSession.spike_counter`: the NumPy reference runs the samples."""
+        """See :meth:`snnc.backends.session.BackendSession.spike_counter`; the NumPy reference runs the samples."""
 
         def counted(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
             from snnc.report.recording import record
@@ -177,7 +177,7 @@ class Session(session.BackendSession):
         return counted
 
     def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
-        """Like :meth:`record`, for samples or a data set, as in :meth:`fit`."""
+        """Like :meth:`record`, for the samples or data set of a :meth:`fit`."""
         if isinstance(x, BatchedData):
             first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
             return self._record(self.inputs.batch(first), {}, samples)
@@ -187,7 +187,7 @@ class Session(session.BackendSession):
 
     def _record(self, sequences: Mapping[str, InputValues], start: Initial, samples: int) -> Recording:
         if samples < 1:
-            raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
+            raise RecordingError(f"samples is {samples}; record at least 1 sample.")
         from snnc.report.recording import record, write_recording
 
         few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
@@ -197,7 +197,7 @@ class Session(session.BackendSession):
         return self.recording
 
     def profile(self) -> dict[str, Any] | None:
-        """Return the emulator's counts for each superstep, or None if there are none."""
+        """Return the emulator's counts for each superstep; None without the emulator."""
         found: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
         if "steps" not in found:
             return None
@@ -206,9 +206,9 @@ class Session(session.BackendSession):
         return slim(found)
 
     def cycles(self) -> dict[str, float] | None:
-        """Return the cycles that the emulator counted for the last run and the predicted ones, or None if nothing was counted.
+        """Return the cycles of the last run, counted by the emulator and predicted; None if the emulator counted nothing.
 
-        The prediction is for the activity that the plan was made with: that of ``calibrate``, or an assumed one.
+        The prediction is for the activity of the plan: measured on ``calibrate``, or assumed.
         """
         found = self.profile()
         if self.plan is None or found is None or not found["cycles_last_run"]:
@@ -216,14 +216,14 @@ class Session(session.BackendSession):
         return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Store the profile of a whole step, or its measured time, in the project's folder for reports."""
+        """Store the profile or the measured time of a step in the project folder, for reports."""
         found = self.profile() if self.plan is not None else self.timing
         if self.project is not None and found is not None:
             try:
                 with whole_file(self.project / PROFILE) as stream:
                     stream.write(json.dumps(found).encode())
             except OutputFileError as error:
-                warnings.warn(f"the profile of this run is not kept: {error.text}", UserWarning, stacklevel=2)
+                warnings.warn(f"the profile of this run is not stored: {error.text}", UserWarning, stacklevel=2)
 
     def close(self) -> None:
         """Release the engine, and delete a temporary project folder."""
@@ -237,7 +237,7 @@ class Session(session.BackendSession):
         return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
 
     def _repr_html_(self) -> str:
-        """The representation in a notebook."""
+        """Return the representation for a notebook."""
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:
@@ -255,13 +255,13 @@ class Session(session.BackendSession):
 def arrays_for(
     session: Session, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states; see :func:`with_input_name`. Only requested arrays are read."""
+    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`; arrays are read on request."""
     own, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
-            f"the array {filled[0]!r} holds other values than 0, but this buffer starts with zeros; leave it out, or export the past "
-            "values that it holds as states of their own."
+            f"the array {filled[0]!r} contains values other than 0, but this buffer starts with zeros; leave it out, or export the past "
+            "values as separate states."
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
     states = {*own, *arrays_with_parts(own)}
@@ -271,7 +271,7 @@ def arrays_for(
 
 
 def with_input_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
-    """Give the array ``x`` the name of the network's only input, unless that is among `arrays`; NIR files name inputs as they like."""
+    """Rename the array ``x`` to the name of the only input, unless there is an array of that name; NIR files name inputs freely."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
         return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
     return arrays

@@ -1,6 +1,6 @@
-"""A compiled network as a module of PyTorch: forward and backward run the program for this processor or for a GPU, under autograd.
+"""A compiled network as a PyTorch module, whose forward and backward passes run the compiled program under autograd.
 
-Needs the extra ``snnc[torch]``.
+Requires the extra ``snnc[torch]``.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
-"""Types that the module accepts for an input: [T, B, *shape]."""
+"""Types accepted for an input: [T, B, *shape]."""
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
-"""Program and engine of a module, made from its recipe."""
+"""Attributes that hold program and engine; copies and pickles leave them out and build them again."""
 
 
 class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
-    """A network as a layer: [T, B, *input] to [T, B, *output].
+    """A network as a layer, from [T, B, *input] to [T, B, *output].
 
-    Learned parameters of the network are parameters of the module, the others buffers, under the names of
-    :meth:`snnc.Session.state_dict`. Tensors are float32; the backward pass of a forward pass that was not the last one runs it
-    again. On a GPU the module's parameters, inputs and outputs are tensors on the device, which the program reads and writes in place, in
-    torch's current stream and without blocking the host. There, a number in an input of spikes that is neither 0 nor 1 makes the
-    output NaN, and a later forward pass reports it.
+    Learned parameters of the network are parameters of the module and the others are buffers, named as in
+    :meth:`snnc.Session.state_dict`. Tensors are float32. A backward pass that does not belong to the last forward pass repeats its
+    forward pass first. On a GPU, the module's parameters, inputs and outputs are tensors on the device; the program reads and writes them
+    in place, in torch's current stream and without blocking the host. There, a value other than 0 and 1 in an input of spikes makes the
+    output NaN, and a later forward pass raises an error.
 
-    Modules can be copied, pickled and given to other processes: a copy builds its program when it first runs.
+    Modules can be copied, pickled and passed to other processes: a copy builds its program when it first runs.
 
     Parameters
     ----------
     model
-        As for :func:`snnc.compile`.
+        As in :func:`snnc.compile`.
     target
         ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated if there is no IPU.
     output
-        Name of the output, or names in the desired order; by default all. For one name :meth:`forward` returns a tensor, otherwise a tuple.
+        Name of the output, or names in the desired order; by default all. With one name :meth:`forward` returns a tensor, else a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
-        As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of at most this many steps.
+        As in :func:`snnc.compile`. A machine requires `steps`, and accepts sequences of at most this many steps.
     batch
-        Maximum number of samples per call on a machine, 32 by default; other targets take any number.
+        Maximum number of samples per call on a machine, 32 by default; other targets accept any number.
     input_gradients
-        Also compile the gradient of the inputs, for layers before this one. Inputs are then values or, with ``input_kind="spikes"``,
-        spikes, which the program moves as events.
+        Whether to compute gradients of the inputs, for layers before this one. Inputs are then values or, with
+        ``input_kind="spikes"``, spikes, which the program moves as events.
 
     Raises
     ------
     SnncError
-        The network is refused.
+        The network cannot be compiled.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         learnable: str | Iterable[str] | None = None,
     ) -> None:
         super().__init__()
-        # The module is trained, with any loss that PyTorch computes from its output.
+        # With a loss, the target compiles the network for training; PyTorch computes the actual loss.
         options = make_options(
             target,
             steps,
@@ -119,7 +119,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             learnable=learnable,
         )
         if batch is not None and options.backend.native:
-            raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
+            raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} accepts any number of samples; leave it out.")
         graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
@@ -130,19 +130,19 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs that :meth:`forward` returns, in its order."""
+        """Names of the outputs that :meth:`forward` returns, in order."""
         return self._recipe.outputs
 
     @property
     def program(self) -> StepProgram:
-        """The program that runs."""
+        """The step program of the module."""
         return self._adjoined.program
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
-        """Ends of the gradient window, as membrane minus threshold; None: the module was made without one.
+        """Ends of the gradient window, as membrane minus threshold; None if the module was created without one.
 
-        They can be set before any forward pass, as a pair or as the lower end alone, within the window of the module's creation.
+        Before any forward pass, it can be set to a pair or to the lower end alone, within the window at creation.
         """
         return self._window_now
 
@@ -174,7 +174,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         order = list(given)
         tensors: list[Any] = [given[name] if isinstance(given[name], torch.Tensor) else None for name in order]
         if any(t is not None and t.requires_grad for t in tensors) and torch.is_grad_enabled() and not self._adjoined.input_adjoints:
-            raise TorchTensorError("an input asks for its gradient; give input_gradients=True when the module is made.")
+            raise TorchTensorError("an input requires its gradient; create the module with input_gradients=True.")
         values = [getattr(module, name) for module, name in self._places.values()]
         found: torch.Tensor = _Sequence.apply(self, given, *tensors, *values)
         if len(self.outputs) == 1:
@@ -188,7 +188,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return f"{headline(self._recipe.graph)}, target={self._recipe.options.target!r}, outputs={self.outputs!r}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the contents of copies and pickles: network, options and weights; each copy builds its own program."""
+        """Return the state for copies and pickles: network, options and weights; each copy builds its own program."""
         state = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
         return state | {"_recipe": self._recipe.to_state()}
 
@@ -198,12 +198,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._prepare()
 
     def _prepare(self) -> None:
-        """Set up the attributes that are not pickled, except the engine."""
+        """Set the attributes that are not pickled, except the engine."""
         self._adjoined: Adjoined = adjoined(self._recipe)
         on_device = self._recipe.options.backend.on_device()
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
-        """Location of each parameter of the program in the module."""
+        """Submodule and attribute of each program parameter."""
         for name, parameter in self.program.parameters.items():
             if name not in self._adjoined.hidden:
                 above, _, last = parameter.label.rpartition(".")
@@ -214,9 +214,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._lock = threading.Lock()
         self._runs = 0
         self._drawn = 0
-        """Number of draws of dropout masks: each forward call in ``train()`` mode draws new ones."""
+        """Number of dropout mask draws; each forward call in ``train()`` mode draws new masks."""
         self._process: int | None = None
-        """Id of the process in which the program is open; a program's threads do not survive in a child process."""
+        """Id of the process that opened the program; its threads do not survive a fork."""
 
     def _open(self) -> None:
         engine, self._folder = opened(self._recipe.graph, self.program, self._recipe.options, self._device.index)
@@ -236,7 +236,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         by_name = inputs if isinstance(inputs, Mapping) else {infos[0].label: inputs}
         if set(by_name) != {i.label for i in infos}:
             raise UnknownNameError(
-                f"inputs are {', '.join(map(repr, by_name))}; the module takes {', '.join(repr(i.label) for i in infos)}."
+                f"inputs are {', '.join(map(repr, by_name))}; the module accepts {', '.join(repr(i.label) for i in infos)}."
             )
         found: dict[str, Input] = {}
         for info in infos:
@@ -245,17 +245,17 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 if value.device != self._device:
                     there = str(self._device)
                     raise TorchTensorError(
-                        f"the input {info.label!r} is on {value.device}; the module runs on {there}: give it .to({there!r})."
+                        f"the input {info.label!r} is on {value.device}, but the module runs on {there}; use .to({there!r})."
                     )
                 value = value.float()
             if tuple(value.shape[2:]) != info.shape or min(value.shape) < 1:
                 wanted = ", ".join(map(str, ("T", "B", *info.shape)))
-                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module takes [{wanted}].")
+                raise TorchTensorError(f"the input {info.label!r} has shape {list(value.shape)}; the module accepts [{wanted}].")
             found[info.id] = value
         return found
 
     def _own_parameters(self) -> None:
-        """Register the program's parameters, ``layer.weight`` as ``weight`` of a submodule ``layer``."""
+        """Register the program's parameters: ``layer.weight`` becomes ``weight`` of a submodule ``layer``."""
         learned = {step.parameter for step in self.program.update}
         for name, (home, last) in self._places.items():
             value = torch.from_numpy(np.array(self.program.parameters[name].value, dtype=np.float32)).to(self._device)
@@ -265,7 +265,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 home.register_buffer(last, value)
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward with these parameters and dropout masks; the next :meth:`_go_back` runs backward from here."""
+        """Run forward with these parameters and dropout masks; the next :meth:`_go_back` is the backward pass of this run."""
         if self._machine is not None:
             found = self._machine.run(given, values, masks)
             self._runs += 1
@@ -303,14 +303,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return found
 
     def _read(self, value: torch.Tensor) -> Any:
-        """Return a tensor as an engine takes inputs."""
+        """Return a tensor in the form that an engine accepts as input."""
         whole = value.detach().contiguous()
         return whole if whole.is_cuda else whole.numpy()
 
     @contextmanager
     def _where_torch_is(self) -> Iterator[None]:
-        """Let the program run in torch's current stream: a backward pass is in that of its forward pass, in another thread."""
-        if self._process not in (None, os.getpid()):  # a child of fork, such as a worker of a DataLoader
+        """Make the program use torch's current stream; autograd runs a backward pass in its forward pass's stream, in another thread."""
+        if self._process not in (None, os.getpid()):  # after a fork, such as in a DataLoader worker
             self._lock = threading.Lock()
         with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
             if self._process != os.getpid():
@@ -320,12 +320,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             yield
 
     def _stream(self) -> int:
-        """Address of torch's current stream."""
+        """Return the address of torch's current stream."""
         return int(torch.cuda.current_stream(self._device).cuda_stream) if self._device.type == "cuda" else 0
 
 
 class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
-    """Runs a :class:`Module`: arguments are the module, its inputs, input tensors again (None for events), and parameters."""
+    """Autograd function of a :class:`Module`; arguments are the module, its inputs, its input tensors (None for events), and parameters."""
 
     @staticmethod
     def forward(ctx: Any, module: Module, given: dict[str, Input], *tensors: torch.Tensor | None) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The program of a :class:`snnc.torch.Module` on a machine: sequences of at most the compiled steps and samples."""
+"""Run the program of a :class:`snnc.torch.Module` on a machine, for sequences up to the compiled steps and samples."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from snnc.torch_program import Adjoined
 
 
 class MachineRun:
-    """Runs an adjoined program on an engine, whose weights follow those of PyTorch.
+    """Runs an adjoined program on an engine, with weights updated from PyTorch's.
 
-    A shorter sequence or a smaller batch is padded with zeros: outputs do not depend on later steps or on other samples, and an
-    adjoint of 0 adds nothing to gradients.
+    Shorter sequences and smaller batches are padded with zeros: outputs do not depend on later steps or on other samples, and an
+    adjoint of 0 does not contribute to gradients.
 
     Parameters
     ----------
     engine
-        Runs the program.
+        Engine of the program.
     adjoined
-        The program and its interface.
+        Program with an external adjoint of its output.
     """
 
     def __init__(self, engine: AdjointEngine, adjoined: Adjoined) -> None:
@@ -37,7 +37,7 @@ class MachineRun:
         self._masks = masks_of(adjoined.program)
 
     def run(self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward, with the dropout masks of update number `masks`; the next :meth:`go_back` runs backward from here."""
+        """Run forward, with the dropout masks of draw number `masks`; the next :meth:`go_back` is the backward pass of this run."""
         weights = {name: value.detach().numpy() for name, value in values.items()}
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
         self._engine.set_parameters(changed)
@@ -48,7 +48,7 @@ class MachineRun:
         return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
 
     def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """Return the gradients of parameters, and of inputs that have one."""
+        """Return the gradients of the `learned` parameters, and of the inputs that have gradients."""
         flat = adjoint.detach().to(torch.float32).flatten(2).numpy()
         self._engine.run_backward(self._whole(flat, "the output's gradient"))
         found = self._engine.gradients()
@@ -61,7 +61,7 @@ class MachineRun:
         return {name: _tensor(found[name]) for name in learned}, of_inputs
 
     def _whole(self, array: Array, name: str) -> Array:
-        """Pad with zeros."""
+        """Pad `array` with zeros to the compiled steps and samples."""
         most_steps, most_samples = self._engine.steps, self._engine.batch
         assert most_steps is not None, "a machine's program has a fixed size"
         assert most_samples is not None, "a machine's program has a fixed size"
@@ -70,8 +70,8 @@ class MachineRun:
             return np.ascontiguousarray(array, dtype=np.float32)
         if steps > most_steps or batch > most_samples:
             raise TorchTensorError(
-                f"{name!r} has {steps} steps and {batch} samples; the module was compiled for up to {most_steps} and {most_samples}: give "
-                "steps= and batch= when it is made."
+                f"{name!r} has {steps} steps and {batch} samples; the module was compiled for up to {most_steps} and {most_samples}: set "
+                "steps= and batch= when creating it."
             )
         found = np.zeros((most_steps, most_samples, *array.shape[2:]), dtype=np.float32)
         found[:steps, :batch] = array
@@ -85,5 +85,5 @@ def _tensor(array: Array) -> torch.Tensor:
 def _dense(info: InputInfo, value: torch.Tensor | Events) -> Array:
     array: Array = value.dense() if isinstance(value, Events) else value.detach().numpy()
     if info.kind == "spikes" and not np.isin(array, (0, 1)).all():
-        raise NotBinaryError(f"the input {info.label!r} takes spikes, 0 or 1, but other numbers were given.")
+        raise NotBinaryError(f"the input {info.label!r} accepts spikes, 0 or 1, but has other values.")
     return array

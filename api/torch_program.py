@@ -1,4 +1,4 @@
-"""The program of a :class:`snnc.torch.Module`: network and options as data, the compiled program, and its engine."""
+"""Program of a :class:`snnc.torch.Module`: its recipe as data, the lowered program, and the engine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from snnc.options.compile_options import CompileOptions, from_data, to_data
 
 @dataclass(frozen=True, eq=False)
 class ModuleRecipe:
-    """All data from which a module is made, except its learned weights."""
+    """Everything needed to create a module, except its learned weights."""
 
     graph: Graph
     options: CompileOptions
     outputs: tuple[str, ...]
-    """The outputs that it returns, in this order."""
+    """Names of the returned outputs, in order."""
     input_gradients: bool
 
     def to_state(self) -> dict[str, Any]:
-        """Return it as plain data and arrays, for copying and pickling."""
+        """Return the recipe as JSON types and arrays, for copying and pickling."""
         arrays: list[Array] = []
 
         def keep(node: str, field: str, array: Array) -> int:
@@ -50,25 +50,25 @@ class ModuleRecipe:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ModuleRecipe:
-        """Undo :meth:`to_state`."""
+        """Reverse :meth:`to_state`."""
         graph = graph_from_data(state["graph"], lambda node, field, number: state["arrays"][number])
         return cls(graph, from_data(state["options"]), tuple(state["outputs"]), state["input_gradients"])
 
 
 @dataclass(frozen=True, eq=False)
 class Adjoined:
-    """A program that receives the adjoint of its output from outside.
+    """A program that receives the adjoint of its output from the caller.
 
     Attributes
     ----------
     program, output
-        The program, and its one output, whose adjoint it takes.
+        The program, and its single output, for which it receives the adjoint.
     shapes
-        Shape of each output that the module returns, in the order of `output`.
+        Shape of each output of the module, in the order in which `output` joins them.
     input_adjoints
-        Input -> tensor with its gradient, for inputs that have one.
+        Name of the gradient tensor, by input, for inputs with gradients.
     hidden
-        Parameters of the program that the network does not have.
+        Parameters of the program that do not exist in the network.
     """
 
     program: StepProgram
@@ -90,18 +90,18 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
     names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        what = f"has no output {unknown[0]!r}" if unknown else "has outputs, and none is named"
+        what = f"has no output {unknown[0]!r}" if unknown else "needs at least one output name"
         raise UnknownNameError(f"{graph.name!r} {what}; it has {', '.join(map(repr, known))}.")
     return names
 
 
 def adjoined(recipe: ModuleRecipe) -> Adjoined:
-    """Write the network of a module as a program."""
+    """Lower the network of a module to a program with an external loss."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     if normalised(graph):
         raise NormalisationError(
             f"{normalised(graph)[0]!r} normalises over a batch, but a module of PyTorch would not do so in training; train in "
-            "snnc.compile(...), or let torch.nn normalise between two modules."
+            "snnc.compile(...), or use torch.nn normalisation between two modules."
         )
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)
@@ -137,14 +137,14 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
 ) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
-    """Build a program in a temporary folder and load it; the folder lives as long as the returned engine.
+    """Build a program in a temporary folder and load it; the engine needs the returned folder.
 
     Raises
     ------
     OptionValueError
-        The target's program is neither for the processor nor for a GPU nor for a machine.
+        Modules cannot run on the target.
     SnncError
-        A machine refuses it.
+        A machine cannot run the program.
     """
     backend = options.backend
     if backend.adjoint:
@@ -155,7 +155,7 @@ def opened(
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
     temporary = TemporaryFolder(prefix="snnc-torch-")
     folder, placed = temporary.path / "project", PlacedProgram(program)
-    # A module takes sequences and batches of any size, so a bound on memory is checked when one runs.
+    # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, SequenceEngine), "native back ends have such engines"
@@ -163,7 +163,7 @@ def opened(
 
 
 def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
-    """Place a program on a machine, in the author's order of neurons, because PyTorch's tensors have that order."""
+    """Place a program on a machine, keeping the author's order of neurons, which PyTorch's tensors have."""
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)
     placed = backend.plan(graph, program, own)
@@ -171,5 +171,5 @@ def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: Co
     folder = temporary.path / "project"
     backend.emit(placed, own, folder)
     engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, AdjointEngine), "what is not in parts has such an engine"
+    assert isinstance(engine, AdjointEngine), "a program without parts has such an engine"
     return engine, temporary

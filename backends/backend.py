@@ -1,7 +1,7 @@
 """The base class of back ends; each back end is one frozen object, listed in :mod:`snnc.backends.registry`.
 
-Neither this module nor a ``backend.py`` imports large modules: the command line reads the options of each target, even for ``--help``.
-Methods import what they need.
+Modules named ``backend.py``, and this one, do not import large modules: the command line reads the options of every target, even for
+``--help``. Their methods import what they need.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
 
 @dataclass(frozen=True, eq=False)
 class TargetOptions:
-    """The options that every target takes; a back end adds its own fields.
+    """Options common to all targets; each back end adds its own fields.
 
-    ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. A field's metadata define
-    when the option is taken: :data:`TRAINING`, or ``{"values": {value: taken}}`` if that depends on the value; others are refused.
+    ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. The metadata of a field define
+    when the option is accepted: :data:`TRAINING`, or ``{"values": {value: taken}}`` if that depends on the value. The target refuses
+    options that it has no field for.
     """
 
     target: str
@@ -51,13 +52,13 @@ class TargetOptions:
     gradient_window: tuple[float, float] | None = field(default=None, metadata=TRAINING)
 
     def for_plan(self) -> PlanOptions | None:
-        """Return the options that the mapping onto tiles reads; None if the target has no tiles."""
+        """Return the options of the mapping onto tiles; None if the target has no tiles."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceOptions(TargetOptions):
-    """The options of back ends that run the step program itself, without tiles."""
+    """Options of back ends that run the step program itself, without tiles."""
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
@@ -68,7 +69,7 @@ class SequenceOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PlacedProgram:
-    """A program and its mapping, as the stages of a back end pass it on.
+    """A program and its mapping, passed from one stage of a back end to the next.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class PlacedProgram:
     plan
         The mapping onto tiles; None if the target has no tiles.
     parts
-        The parts or channel orders of populations, if the plan places these instead of the program as it is.
+        The parts or channel orders of populations, if the plan places those instead of the whole populations.
     """
 
     program: StepProgram
@@ -86,13 +87,13 @@ class PlacedProgram:
 
     @property
     def placed(self) -> StepProgram:
-        """The program that the plan maps, which is also the one that is emitted."""
+        """The program that is mapped and emitted."""
         return self.program if self.parts is None else self.parts.between.split
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltProject:
-    """A built project: its folder, and the library or other file that is loaded."""
+    """A built project: its folder, and the library or other file that a session loads."""
 
     folder: Path
     library: Path
@@ -104,29 +105,30 @@ Own = TypeVar("Own", bound=TargetOptions)
 
 @dataclass(frozen=True, eq=False)
 class Backend(Generic[Own]):
-    """A target, or all targets of a kind. Subclasses override the stages that they implement; they are not dataclasses.
+    """A target, or all targets of a kind. Subclasses override the stages that they implement.
 
     Attributes
     ----------
     name
-        Its name for ``--target``.
+        Name for ``--target``.
     about
-        Its description in ``snnc targets``; empty if a file describes each target.
+        Description in ``snnc targets``; empty if each target is described by a file.
     options
-        The dataclass of the options that it takes.
+        Dataclass of its options.
     heading
-        Its name in messages and tables, if that differs from `name`.
+        Name in messages and tables, if it differs from `name`.
     synonyms
-        Other names of the target: a message for such a name suggests this target.
+        Other names that users try; the error message for such a name suggests this target.
     emits
-        Whether it writes a program that is built; otherwise the step program itself runs, in this process.
+        Whether it writes a program that is then built. Otherwise the step program runs in this process.
     has_tiles
-        Whether it plans on tiles, and counts their cycles.
+        Whether it maps programs onto tiles and counts the tiles' cycles.
     native
         Whether its projects are those of :mod:`snnc.backends.native`: the program owns the weights, ``project.json`` gives the memory
-        that a sequence takes, and PyTorch can run it as a module.
+        needed for a sequence, and PyTorch can run the program as a module.
     adjoint
-        Whether its program of fixed steps and samples takes a caller's adjoint, so that PyTorch can run it as a module.
+        Whether its program, compiled for fixed steps and samples, accepts an adjoint of the outputs from the caller, so that PyTorch
+        can run it as a module.
     """
 
     name: str
@@ -149,7 +151,7 @@ class Backend(Generic[Own]):
         return target == self.name
 
     def taken(self, name: str, value: Any = None) -> Taken:
-        """Return whether it takes an option, or one value of it."""
+        """Return whether an option, or one value of it, is accepted."""
         found = next((f for f in fields(self.options) if f.name == name), None)
         if found is None:
             return "refused"
@@ -160,35 +162,35 @@ class Backend(Generic[Own]):
         return taken
 
     def own(self, chosen: Any, **more: Any) -> Own:
-        """Return its own options: the fields of `chosen`, and those of `more` (values that no user chooses), for which it has a field."""
+        """Return this back end's options, from the equally named fields of `chosen` and from `more` (values that no user chooses)."""
         names = [f.name for f in fields(self.options)]
         given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
         return self.options(**(given | {name: value for name, value in more.items() if name in names}))
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Return the graph in the form that it lowers best."""
+        """Return the graph in the form that this back end lowers best."""
         del options
         return graph
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return which values the step program stores as float16; none if the back end rounds in its own way."""
+        """Return which values the step program stores as float16; empty if the back end does its own rounding."""
         del options
         return ()
 
     def rounding(self, options: Own) -> WeightRounding | None:
-        """Return the rounding of updates of weights that are stored as float16."""
+        """Return how updates of float16 weights are rounded."""
         from snnc.compiler.lowering.halves import rounding_of
 
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
     def limit(self, options: Own) -> SpikeLimit | None:
-        """Return the spike limit of the step program; None for machines, whose plan has it instead."""
+        """Return the spike limit of the step program; None for machines, whose plan contains the limit."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options) if isinstance(options, SequenceOptions) else None
 
     def check(self, program: StepProgram, options: Own) -> None:
-        """Refuse a program that it cannot run, with a coded error."""
+        """Raise a coded error if this back end cannot run `program`."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Return the program to emit; `graph` was lowered to `program`."""
@@ -212,15 +214,15 @@ class Backend(Generic[Own]):
         return f"snnc train {folder} --data DATA.npz" if trains else f"snnc run {folder} --inputs x.npz --outputs y.npz"
 
     def threads(self, options: Own) -> int:
-        """Return the number of threads that process samples, each with its own memory."""
+        """Return the number of threads that process samples; each needs its own memory."""
         del options
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predicted time of a training step, launch by launch, from ``project.json``; None without a prediction."""
+        """Return the predicted time of each launch of a training step, from ``project.json``; None if it contains no prediction."""
         del project, steps, batch
         return None
 
     def on_device(self) -> bool:
-        """Return whether its program reads and writes arrays in the memory of a GPU."""
+        """Return whether the program reads and writes arrays in GPU memory."""
         return False

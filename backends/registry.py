@@ -17,12 +17,12 @@ BACKENDS: Final[tuple[AnyBackend, ...]] = (
     CPU,
     CUDA,
     POPTORCH,
-    POPLAR,  # the last one: every other name is that of a machine or of its file
+    POPLAR,  # last: any other name is that of a machine or of a machine's file
 )
 DEFAULT: Final = REFERENCE.name
 """The default target."""
 PROCESSOR: Final = CPU.name
-"""The default target of a module of PyTorch."""
+"""The default target of a PyTorch module."""
 
 
 def backend_of(target: str) -> AnyBackend:
@@ -37,7 +37,7 @@ def backend_of(target: str) -> AnyBackend:
 
 
 def named() -> tuple[AnyBackend, ...]:
-    """Return the back ends that are targets by their own names, in alphabetical order."""
+    """Return the back ends whose own names are targets, in alphabetical order."""
     return tuple(sorted((b for b in BACKENDS if b.about), key=lambda b: b.name))
 
 

@@ -62,7 +62,7 @@ class BackendSession:
         self._closed = False
         self._replay: StepReplay | None = None
         self._stepping: int | None = None
-        """Batch of the sequence that :meth:`step` is in."""
+        """Batch size of the current sequence of :meth:`step`."""
 
     @property
     def inputs(self) -> ProgramInputs:
@@ -112,7 +112,7 @@ class BackendSession:
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> tuple[dict[str, InputValues], dict[tuple[str, str], Array]]:
-        """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
+        """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and the initial values of all samples."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self.inputs.sequences(inputs, steps)
@@ -121,8 +121,8 @@ class BackendSession:
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
 
-        A machine's program runs whole sequences. On a machine, each step therefore runs the sequence again up to it (exact, but slow),
-        for at most the compiled number of steps and samples.
+        The program of a machine runs whole sequences. There, each step runs the sequence again from its start (exact, but slow), and the
+        sequence has at most the compiled number of steps and samples.
 
         Parameters
         ----------
@@ -192,9 +192,9 @@ class BackendSession:
     ) -> History:
         """Train by backpropagation through time.
 
-        Processes started by ``torchrun``, or those of torch's process group, train together. Each gets all samples and runs its
-        share of every batch. Gradients are summed over the processes (by NCCL on GPUs, else by gloo), and updates and losses are those of
-        the whole batch in each, up to rounding. All start from the parameters of rank 0, and end with the same bits.
+        Processes started by ``torchrun``, or those of torch's process group, train together. Each receives all samples and runs its
+        share of every batch. Gradients are summed over the processes (by NCCL on GPUs, otherwise by gloo). Up to rounding, every process
+        applies the update and reports the loss of the whole batch. All start from the parameters of rank 0 and end with identical bits.
 
         If the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are skipped and
         counted in ``History.dropped``; with shuffling they differ in each epoch. Other engines accept a smaller last batch.
@@ -202,49 +202,49 @@ class BackendSession:
         Parameters
         ----------
         x
-            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
-            batches, pairs ``(x, y)`` of such data, from a DataLoader, a list or a generator; each batch is an update. They are iterated
-            again in each epoch, so a generator lasts for one epoch. Also a data set (:mod:`snnc.data`), which has its own labels: it is
-            read batch by batch, in the order that arrays would have.
+            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`, an
+            iterable of batches, which are pairs ``(x, y)`` of such data: a DataLoader, a list or a generator. Each batch is one update. The
+            iterable is iterated again in each epoch, so a generator lasts for one epoch. Also a data set (:mod:`snnc.data`), which contains
+            its labels: it is read batch by batch, in the same order as arrays.
         y
-            [samples], class indices; for a loss with other kinds of targets, those targets (:mod:`snnc.losses`).
+            [samples], class indices; targets of another kind if the loss needs them (:mod:`snnc.losses`).
         epochs
             Number of passes over all samples.
         first_epoch
-            Epochs of an earlier :meth:`fit` with the same data and seed: order and learning rate continue after them, so
-            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
+            Number of epochs already trained by an earlier :meth:`fit` with the same data and seed. Order and learning rate continue after
+            them, so training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples per update; by default the engine's, or that of the compilation, or 64. An iterable of batches has its own sizes.
+            Samples per update; by default that of the engine, or that of the compilation, or 64. An iterable of batches determines its own.
         learning_rate
-            A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
-            included); the optimizer's by default.
+            A number, a schedule of :mod:`snnc.schedules` or its text, or another function of the number of updates (including those of the
+            `first_epoch` earlier epochs); by default that of the optimizer.
         gradient_window
-            The lower end of the gradient window, or both ends, each a number, a schedule or another function of the update, inside the
-            compiled window; by default it stays as it is.
+            The lower end of the gradient window, or both ends. Each is a number, a schedule or another function of the number of updates,
+            and lies inside the compiled window. By default the window does not change.
         capacity
-            Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
-            the update; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these by the name of an input or population, as a
-            dictionary (``"*"``: all others) or text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
+            Spikes that a source sends in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
+            the number of updates; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a
+            dictionary by name (``"*"``: all others) or as text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
         shuffle, seed
-            Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
-            batches keeps its order.
+            Order of the samples: a new permutation in each epoch, or the given order. The seed is that of the compilation by default. An
+            iterable of batches keeps its order.
         accumulate
-            Number of parts in which the samples of an update run, one after another: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs this
-            number of batches per update; its optimizer has to have ``accumulate``.
+            Number of parts into which the batch of an update is split. The parts run one after another and their gradients are summed, so
+            a step needs the memory of one part only. The update equals that of the whole batch, up to rounding. An engine that was compiled
+            for one batch size runs this number of batches per update; its optimizer must have ``accumulate``.
         validation
-            ``(x, y)``, samples and labels, or a data set, on which the network is measured after each epoch. Processes that train together
-            measure a share each.
+            ``(x, y)``, samples and labels, or a data set, on which the network is evaluated after each epoch. Processes that train
+            together evaluate a share each.
         metrics
             Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
             [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
             first 16 samples by the NumPy reference.
         monitor
-            Quantity that decides which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
+            Quantity that determines the best epoch: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
             Training stops after `patience` consecutive epochs that improve it by no more than `min_delta`.
         best
-            File for the weights of the best epoch, like one of `checkpoints`.
+            File for the weights of the best epoch, in the format of `checkpoints`.
         restore_best
             Whether the session ends with the weights of the best epoch instead of the last one.
         log
@@ -254,18 +254,18 @@ class BackendSession:
         callback
             Called after each batch.
         on_epoch
-            Called after each epoch, once it is saved.
+            Called after each epoch, when it has been saved.
         checkpoints
-            A file for weights, optimiser state and position, with its interval. With it, Ctrl-C, SIGTERM and SIGHUP end
-            training after the current batch: the progress is saved, then the signal has its usual effect (``KeyboardInterrupt``).
+            A file for weights, optimiser state and position, and the interval at which it is written. With it, Ctrl-C, SIGTERM and SIGHUP
+            end training after the current batch: the progress is saved, then the signal has its usual effect (``KeyboardInterrupt``).
         distributed
             Whether processes of ``torchrun`` train together; otherwise each trains alone.
 
         Raises
         ------
         DivergedError
-            A loss is not finite, or a parameter or moment is at the end of an epoch. The session holds parameters and moments of the last
-            epoch (or checkpoint) at which all were finite, at worst the initial ones, and can be used and trained further.
+            A loss, or at the end of an epoch a parameter or moment, is not finite. The session is reset to the parameters and moments of
+            the last epoch (or checkpoint) at which all were finite, or to the initial ones, and can be used and trained further.
         CheckpointError
             The progress cannot be written; the session still holds it.
         SessionError
@@ -293,12 +293,12 @@ class BackendSession:
         return history
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
-        """Return the samples of an update, for the arguments of :meth:`fit`; None: chosen by the number of samples."""
+        """Return the samples per update, for the arguments of :meth:`fit`; None: it depends on the number of samples."""
         del x, y
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
-        """Return the seed of the order of samples, for the arguments of :meth:`fit`."""
+        """Return the seed of the sample order, for the arguments of :meth:`fit`."""
         del shuffle
         return seed or 0
 
@@ -306,15 +306,15 @@ class BackendSession:
         """Called after training with `samples` samples per epoch; 0 for a stream of batches."""
 
     def spike_counter(self) -> SpikeCounter | None:
-        """Return a counter of the spikes of layers, for the metric ``"spikes"``; None if there is none."""
+        """Return a counter of the spikes in each layer, for the metric ``"spikes"``; None if the session has no counter."""
         return None
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
         """The ends of the gradient window, as membrane minus threshold; None: compiled without one.
 
-        They can be set, as a pair or as the lower end alone, inside the compiled window; :meth:`fit` takes schedules. No file of weights
-        holds them.
+        It can be set, as a pair or as the lower end alone, to values inside the compiled window; :meth:`fit` also accepts schedules.
+        Weight files do not store it.
         """
         return self._window.now
 
@@ -325,10 +325,10 @@ class BackendSession:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Maximum number of spikes that a source sends in a step; others are dropped. None: all are sent, or a plan on tiles decides.
+        """Maximum number of spikes that a source sends in a step; others are dropped. None: no limit, or the plan on tiles sets it.
 
-        One number, or numbers by the names of inputs and populations if they differ. It can be set in every form of ``compile``, up to the
-        compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
+        One number, or numbers by the names of inputs and populations if they differ. It can be set in every form that ``compile`` accepts,
+        up to the compiled capacity; :meth:`fit` also accepts schedules. Weight files do not store it.
         """
         return self._limits.capacity
 
@@ -339,8 +339,8 @@ class BackendSession:
 
     @property
     def drop(self) -> DropPolicy | None:
-        """Which spikes are sent if more than :attr:`capacity` fire: the ``"lowest"`` ids, or a ``"random"`` choice that differs in each
-        step and update; None as for :attr:`capacity`. It can be set."""
+        """Policy that selects the spikes to send if more than :attr:`capacity` fire: the ``"lowest"`` ids, or a ``"random"`` choice that
+        differs in each step and update. None as for :attr:`capacity`. It can be set."""
         return self._limits.policy
 
     @drop.setter
@@ -351,12 +351,12 @@ class BackendSession:
     # ---- predicting --------------------------------------------------------------------------------------------------
 
     def predict(self, x: Inputs | BatchedData, output: str | None = None) -> Array:
-        """Return the class index of each sample; `x` as in :meth:`fit`, `output` if several are possible."""
+        """Return the class index of each sample; `x` as in :meth:`fit`, `output` is needed if there are several."""
         self._check_open()
         return self._predictor().classes(x, output)
 
     def evaluate(self, x: Inputs | BatchedData, y: npt.ArrayLike | None = None, output: str | None = None) -> float:
-        """Return the share of samples whose class :meth:`predict` finds; a data set gives its own labels."""
+        """Return the share of samples for which :meth:`predict` finds the right class; a data set provides its own labels."""
         self._check_open()
         return self._predictor().accuracy(x, y, output)
 
@@ -368,12 +368,12 @@ class BackendSession:
         return by_label(self.program, self.engine.get_parameters())
 
     def load_state_dict(self, values: Mapping[str, npt.ArrayLike], strict: bool = True) -> None:
-        """Set parameters by label; with `strict` exactly all of them. If anything is wrong, nothing changes."""
+        """Set parameters by label; with `strict`, `values` must contain exactly all of them. On an error, nothing changes."""
         self._check_open()
         self.engine.set_parameters(by_name(self.program, values, strict))
 
     def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
-        """Write the parameters to a safetensors file; with `optimizer` also the state for further training: moments and number of updates.
+        """Write the parameters to a safetensors file; with `optimizer`, also the moments and the number of updates, to continue training.
 
         Raises
         ------
@@ -391,29 +391,29 @@ class BackendSession:
         save_weights(path, values)
 
     def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
-        """Set the parameters from a safetensors file; if anything is wrong, nothing changes.
+        """Set the parameters from a safetensors file; on an error, nothing changes.
 
         Parameters
         ----------
         path
-            A file of :meth:`save`, from any target.
+            A file that :meth:`save` wrote, on any target.
         strict
-            Require exactly this network's parameters.
+            Require exactly the parameters of this network.
         optimizer
-            Set the optimiser as well, so that training continues where it stopped; by default if the file contains it and this network is
-            trainable.
+            Also set the state of the optimiser, so that training continues where it stopped. By default, if the file contains it and this
+            network is trainable.
 
         Raises
         ------
         WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
-            The file, or its contents, do not fit.
+            The file, or its contents, do not match.
         OptimizerValuesError
             Its optimiser state is missing, damaged or from another optimiser.
         """
         self._check_open()
         set_entries(self.program, self.engine, load_weights(path), strict, optimizer)
 
-    # ---- the rest ----------------------------------------------------------------------------------------------------
+    # ---- other ----------------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
         """Return the backend's counters, for example ``dropped_spikes``."""
@@ -442,7 +442,7 @@ class BackendSession:
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
         if self.drop == "random":
-            raise NoStepwiseError("which spikes are dropped depends on the step of a sequence; use run(), or drop='lowest'.")
+            raise NoStepwiseError("the random choice of dropped spikes depends on the step of a sequence; use run(), or drop='lowest'.")
         if isinstance(self.engine, SteppingEngine):
             return self.engine
         if self.engine.steps is None:

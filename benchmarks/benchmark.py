@@ -39,15 +39,15 @@ class Benchmark:
     activity_source
         ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
     capacity
-        Ids a sample that a window holds in the published program, by the same names; empty if it does not run the network.
+        Ids per sample in a window of the published program, by the same names; empty if that program cannot run the network.
     gradient_window
-        Distances to the threshold inside which neurons take gradient; None: all of them do.
+        Range of distances to the threshold in which neurons receive gradient; None: all neurons do.
     support
         Fraction of neurons that receive gradient per step, by the same names.
     counts, support_counts
         Both as counts in each step and sample [T, B], by the same names, if a simulation provides them.
     build_dense
-        Makes the same network without events: everything sends values; None if there is none.
+        Makes the same network without events, in which everything sends values; None if it has no such form.
     published
         The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
     """

@@ -8,7 +8,7 @@ vertex start, sync, superstep       target file (PopLibs performance estimates, 
 9 cycles per fragment               target file: the fixed rule; public sources give values from 6 to 20
 elementwise, copies, slices         PopLibs performance estimates (:mod:`snnc.benchmarks.published.options`)
 mappings of sliced, linear tensors  ``createSliceableTensor`` and ``calcLinearTileMapping`` of PopLibs 3.4
-how well loops compile              mean of naive and ideal code, each counted from the loop
+cycles of compiled loops            mean of naive and ideal code, each counted from the loop
 activity                            :func:`~snnc.benchmarks.published.simulate`, weights as the log prints their limits
 ==================================  ==================================================================================
 

@@ -1,4 +1,4 @@
-"""What the columns of a row must share: weights, data, and the activity that these give."""
+"""Conditions that the columns of a row must share: weights, data, and the resulting activity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 
 TOLERANCE: Final = 0.05
-"""Largest relative difference of activities that are called the same."""
+"""Largest relative difference of activities that count as equal."""
 DIGITS: Final = 16
 """Hexadecimal digits of a hash."""
 
@@ -26,7 +26,7 @@ class Conditions:
     weights, data
         Hashes of the initial weights and biases, and of the inputs and labels, see :func:`digest`.
     activity
-        Spikes a value and step over the whole batch, by name of the input or population.
+        Spikes per value and step over the whole batch, by name of the input or population.
     """
 
     weights: str
@@ -54,7 +54,7 @@ def digest(arrays: Mapping[str, Array]) -> str:
 
 
 def conditions_differ(one: Conditions, other: Conditions) -> str:
-    """Return what differs between the conditions of two columns, "" if nothing does.
+    """Return the difference between the conditions of two columns as text, "" if they are equal.
 
     Activities may differ by :data:`TOLERANCE` of the larger one, and must be known for the same names.
     """

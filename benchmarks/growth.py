@@ -17,11 +17,11 @@ Row = Mapping[str, Any]
 
 
 def draw_growth(rows: Sequence[Row]) -> str:
-    """Draw measured CPU seconds and MB to the emitted project, both axes logarithmic, as SVG; rows without a plan are omitted."""
+    """Draw measured CPU seconds and MiB to the emitted project, both axes logarithmic, as SVG; rows without a plan are omitted."""
     known = [row for row in rows if row.get("fits")]
     panels = [
         _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
-        _panel(1, "peak memory of the compiler, MB", known, "weights", lambda row: row["peak_rss_mb"]),
+        _panel(1, "peak memory of the compiler, MiB", known, "weights", lambda row: row["peak_rss_mb"]),
         _panel(2, "CPU seconds to the emitted project", known, "tiles_used", cpu_seconds),
     ]
     legend = [("measured on this machine", MEASURED), ("linear, from the largest", LINEAR)]
@@ -69,7 +69,7 @@ def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Calla
         lines.append((_text(places), MEASURED, False))
         lines.append((_text(_straight(rows[-1][over], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
         marks = [
-            Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MB", True)
+            Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MiB", True)
             for (x, y), row in zip(places, rows, strict=True)
         ]
     return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks), over.removesuffix("_used"))

@@ -1,10 +1,10 @@
-"""A training step predicted for IPUs with the weights, data and activity that a GPU is measured with.
+"""Predict a training step on IPUs with the weights, data and activity of a GPU measurement.
 
 ``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON, in a process of its own.
 
 Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw the
-problem from a seed; here the same problem is drawn, the reference counts its spikes, and the plan is made for these counts. No spike is
-dropped: the GPU's program drops none either.
+problem from a seed. This module draws the same problem, counts its spikes in the reference, and plans for these counts. No spike is
+dropped, because the GPU's program drops none either.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from snnc.driver.lowering import Lowered, lower_graph
 from snnc.options.compile_options import CompileOptions, options
 
 LEARNED: Final = (".weight", ".bias")
-"""Ends of the labels of weights and biases."""
+"""Suffixes of the labels of weights and biases."""
 STEP: Final = ("ipus", "step_cycles", "bound_cycles", "step_ms", "peak_tile_bytes", "tile_bytes")
-"""Numbers of an estimate that a row has."""
+"""Keys of an estimate that are copied into a row."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,16 @@
 ==============  ======================================================================================================
 suite           networks
 ==============  ======================================================================================================
-``logged``      the 12 nets of the published timing log, at the activity that their inputs give when simulated
+``logged``      the 12 nets of the published timing log, at the activity of a simulation of their inputs
 ``multi_layer`` one IPU filled with 2 to 5 hidden layers, batch 48, Adam, three data sets, nine activities
 ``multi_neuron``  one IPU filled at 2 to 32 neurons per tile, batch 24, SGD
 ``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (layers grow with IPUs: 188,284 neurons, 184 M weights at most),
-                and batches of 48 to 384 on 1 to 4 IPUs; by name also 32 and 64 IPUs, which the paper has not
+                and batches of 48 to 384 on 1 to 4 IPUs; by name also 32 and 64 IPUs (not in the paper)
 ``everyday``    W1, W1 without recurrence, W2, a convolutional net, sparse nets of 10,000 neurons with fan-out 40 (random; in 16 clusters)
 ==============  ======================================================================================================
 
-Names: ``logged-h2-a1`` (2 hidden layers, 1 % activity), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile, 3 layers for each two of
-them), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
+Names: ``logged-h2-a1`` (2 hidden layers, 1 % activity), ``nmnist-h3-a0.5``, ``shd-n8-b3-a5`` (8 neurons per tile, 3 layers
+per 2 neurons per tile), ``shd-x16-n8-a5`` (16 IPUs), ``shd-x4-n2-a5-B96`` (batch 96), ``w1`` …
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def benchmark(name: str) -> Benchmark:
     Raises
     ------
     UnknownBenchmarkError
-        There is none.
+        No benchmark has this name.
     """
     if name in EVERYDAY:
         return EVERYDAY[name](name)

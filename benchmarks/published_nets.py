@@ -82,7 +82,7 @@ def published_net(
 
 @dataclass(frozen=True)
 class ScaledUniform:
-    """Uniform in ±multiplier·sqrt(6 / fan_in), single precision all the way: ``limit`` of the scripts, times the neuron's gain."""
+    """Uniform in ±multiplier·sqrt(6 / fan_in), in single precision throughout: ``limit`` of the scripts, times the neuron's gain."""
 
     multiplier: float
 
@@ -120,7 +120,7 @@ def network_of(net: PublishedNet, multiplier: float, seed: int = 0, *, dense: bo
 
 
 def dense_lif() -> NeuronModel:
-    """Return the published neuron with an output of values: its spikes and a parameter that is 0, so that nothing proves them 0 or 1."""
+    """Return the published neuron with an output of values: its spikes plus a parameter of 0; the compiler cannot prove it binary."""
     return neuron(
         "dense LIF",
         inputs="i",

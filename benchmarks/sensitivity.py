@@ -1,7 +1,7 @@
-"""Headline ratios of the predictions when groups of coefficients of the cost model move by 30 %.
+"""Sensitivity of headline ratios of the predictions to changes of groups of cost-model coefficients by 30 %.
 
-``benchmarks/scripts/coefficient_sensitivity.py`` maps the networks under changed machines; this module says which groups and ratios there
-are, and reads the results.
+``benchmarks/scripts/coefficient_sensitivity.py`` maps the networks onto changed machines; this module defines the groups and ratios, and
+reads the results.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def by_key(rows: Iterable[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
 
 
 def ratio_of(ratio: Ratio, results: Mapping[Key, Mapping[str, Any]], group: str, factor: float) -> float | None:
-    """Return the ratio under changed coefficients; None if a time is not there."""
+    """Return the ratio under changed coefficients; None if a time is missing."""
     above = results.get((*ratio.above, group, factor), {})
     below = results.get((*ratio.below, group, factor), {}).get("ms") if isinstance(ratio.below, tuple) else ratio.below
     below = above.get("logged_ms") if below == 0 else below

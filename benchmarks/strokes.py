@@ -1,4 +1,4 @@
-"""Made data for training: strokes of a pen in the format of N-MNIST's pixels, for where no data set can be loaded."""
+"""Synthetic training data: pen strokes in the pixel format of N-MNIST, for machines without the data set."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: fl
 
 
 def stroke_images(samples: int, seed: int) -> tuple[Array, Array]:
-    """Return values [samples, 2312] between 0 and 1, and kinds: what a stroke leaves on each pixel over its whole time."""
+    """Return values [samples, 2312] between 0 and 1, and kinds: the trace of a stroke on each pixel over all steps."""
     events, kinds = strokes(samples, seed)
     return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds

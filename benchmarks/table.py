@@ -17,7 +17,7 @@ def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     All times are predicted; ``balance`` is the balance bound over the prediction, ``ideal`` the ideal one.
     """
     others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))
-    head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MB':>7} {'of log':>6}"
+    head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MiB':>7} {'of log':>6}"
     yield head + "".join(f" {name:>12}" for name in others) + "   (baselines: their step over snnc's)"
     for (net, target), members in groupby(rows, key=lambda row: (row["net"], row.get("target"))):
         by_name = {row["strategy"]: row for row in members}
@@ -51,7 +51,9 @@ def _over(row: Row, mine: Row) -> str:
 
 def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield one line for each net, from small to large: seconds and memory to the emitted project; then how CPU seconds grow."""
-    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'CPU':>9} {'RSS MB':>7}"
+    head = (
+        f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'CPU':>9} {'RSS MiB':>7}"
+    )
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):
         if not row.get("fits"):

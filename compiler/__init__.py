@@ -1,1 +1,1 @@
-"""The compiler: it turns graphs into step programs and plans, independently of file formats and vendors."""
+"""Compiler from graphs to step programs and plans, independent of file formats and vendors."""

@@ -1,4 +1,4 @@
-"""Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
+"""Errors that a user can cause and fix: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``. Classes of one level are defined next to that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class SnncError(Exception):
-    """Base of all errors that a user can cause and repair; the command line prints it and exits with ``exit_code``."""
+    """Base of all errors that a user can cause and fix; the command line prints it and exits with ``exit_code``."""
 
     code: ClassVar[str] = "SNNC-E000"
     exit_code: ClassVar[int] = 2
@@ -26,7 +26,7 @@ class SnncError(Exception):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The numbers of the message, as JSON types."""
+        """Numbers of the message, as JSON types."""
         return {}
 
 
@@ -38,7 +38,7 @@ class ToolMissingError(SnncError):
 
 
 class BuildError(SnncError):
-    """The C++ compiler refused an emitted project."""
+    """The C++ compiler rejected an emitted project."""
 
     code = "SNNC-E401"
 
@@ -128,31 +128,31 @@ class EmptyGroupError(GraphError):
 
 
 class LossOutputError(GraphError):
-    """No output fits the loss, or several do."""
+    """No output fits the loss, or more than one does."""
 
     code = "SNNC-E014"
 
 
 class StateInputError(GraphError):
-    """An explicit state names no state and no output port of a population."""
+    """An explicit state is neither a state nor an output port of a population."""
 
     code = "SNNC-E015"
 
 
 class UnknownLossError(GraphError):
-    """The text names no loss that snnc knows, or gives it the wrong numbers."""
+    """The loss is unknown, or its numbers are wrong."""
 
     code = "SNNC-E016"
 
 
 class UnknownPassError(GraphError):
-    """The name is not that of a pass of the flow."""
+    """No pass of the flow has this name."""
 
     code = "SNNC-E017"
 
 
 class ConcatAxisError(GraphError):
-    """The parts of a concatenation are not contiguous."""
+    """The axis of a concatenation does not exist in its inputs, or the parts along it are not contiguous."""
 
     code = "SNNC-E018"
 
@@ -194,7 +194,7 @@ class PadError(GraphError):
 
 
 class SparsePatternError(GraphError):
-    """The positions of a sparse weight's entries are not a CSR pattern: out of range, out of order, duplicate, or too many or few."""
+    """The positions of a sparse weight's entries are not a CSR pattern: out of range, out of order, duplicate, or of the wrong number."""
 
     code = "SNNC-E026"
 
@@ -230,19 +230,19 @@ class GraphDataError(SnncError):
 
 
 class CacheFolderError(SnncError):
-    """The folder for snnc's builds cannot be written, or there is no home folder for it."""
+    """The folder for snnc's builds cannot be written, or no home folder exists for it."""
 
     code = "SNNC-E028"
 
 
 class HalfRangeError(SnncError):
-    """A weight that is to be stored as float16 exceeds the range of float16."""
+    """A weight to be stored as float16 exceeds the range of float16."""
 
     code = "SNNC-E029"
 
 
 class NothingRoundedError(SnncError):
-    """A program is to store numbers as float16, but has no number that may be rounded."""
+    """Numbers of a program should be stored as float16, but none of them may be rounded."""
 
     code = "SNNC-E030"
 

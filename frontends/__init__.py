@@ -1,1 +1,1 @@
-"""Front ends: model files, PyTorch modules and networks written in Python become graphs."""
+"""Front ends: convert model files, PyTorch modules and networks written in Python to graphs."""

@@ -1,4 +1,4 @@
-"""Load a model file of any supported format: ONNX or NIR."""
+"""Load a model file in any supported format, ONNX or NIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir", detach: str | None = None) -> Graph:
-    """Read a model file; its format is recognised by its content.
+    """Read a model file; its content determines the format.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     dt
         Length of one time step in seconds, for formats in continuous time.
     steps
-        Number of time steps if the file leaves it open.
+        Number of time steps, if the file does not define it.
     dialect
         Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
     detach

@@ -1,4 +1,4 @@
-"""What tests of several parts share."""
+"""Fixtures and options that all tests share."""
 
 import gc
 import os
@@ -7,33 +7,37 @@ import sys
 from pathlib import Path
 
 import pytest
-import waiting  # noqa: F401 - before what imports NumPy
+import waiting  # noqa: F401 - before any import of NumPy
+from host_flags import FLAGS
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE, is_wide, unknown_cases
 
+from snnc.backends.cuda import build as cuda_build
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
+from snnc.backends.poplar import build as poplar_build
 from snnc.compiler.tiles import mapper, remedies
 from snnc.compiler.tiles.search import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
-"""The same examples in every run; SNNC_HYPOTHESIS=search draws others."""
+"""The same examples in every run; SNNC_HYPOTHESIS=search generates others."""
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
+LIBRARY_FLAGS = "SNNC_LIBRARY_FLAGS"
 AS_FOR_USERS = ("end_to_end", "backends/emulator", "golden")
-"""Folders whose tests need the plans of users: predictions are compared with emulations, or with hashes. All others hold for any plan."""
+"""Folders whose tests need plans as for users, to compare predictions with emulations or hashes. All other tests pass with any plan."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
+        "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes to the code they test"
     )
-    parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out those that took long before")
-    parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after so many seconds: the others are skipped")
+    parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out tests that took long before")
+    parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after this many seconds; skip the others")
 
 
 def pytest_configure(config):
@@ -47,19 +51,20 @@ def pytest_configure(config):
 
 
 def _levels(config):
-    """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
+    """Unless all cases run, compile programs that run for milliseconds without optimisation; results must not depend on it."""
     if config.getoption("--wide"):
         os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
         os.environ[WIDE] = "1"
     else:
         os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
+        os.environ.setdefault(LIBRARY_FLAGS, "-O1 -Wall -Wextra")  # two thirds of the processor time of -O2
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_searches(request):
-    """Plans are improved by six changes, not eighty, and what helps where one does not fit is searched for one second, not three.
+    """Improve plans by six changes, not eighty, and search one second, not three, for remedies if a plan does not fit.
 
-    Not in `AS_FOR_USERS`, and not where a test asks for more.
+    Not in `AS_FOR_USERS`, and not if a test requests more.
     """
     folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
@@ -69,22 +74,33 @@ def _short_searches(request):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_level(request):
+    """Compile checks of CUDA programs, and Poplar projects of any size, without optimisation unless all cases run: they share objects."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.getoption("--wide"):
+            patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
+            patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
+            patch.setenv(FLAGS, " ".join(cuda_build.HOST_FLAGS))
+        yield
+
+
 @pytest.fixture
 def plans_as_for_users(monkeypatch):
-    """Improve plans for as long as those of users are."""
+    """Improve plans as long as for users."""
     monkeypatch.setattr(mapper, "EFFORT", search.EFFORT)
 
 
 @pytest.fixture(scope="module")
 def codelets_as_for_users():
-    """Compile the codelets of a file's tests as those of users are."""
+    """Compile the codelets of a file's tests as for users."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(CODELET_FLAGS, raising=False)
         yield
 
 
 def pytest_collection_modifyitems(config, items):
-    items.sort(key=lambda item: item.path.parent != ROOT / "tests")  # no long one is the last that another worker waits for
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")  # so that no long test runs last while other workers wait
     if config.getoption("--wide"):
         return
     wide = [item for item in items if is_wide(item)]
@@ -93,14 +109,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Tell the garbage collector that modules and thousands of tests stay: it would go through all of them again and again."""
+    """Exempt modules and thousands of tests from garbage collection, which would traverse all of them again and again."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collectreport(report):
-    """Representative cases exist: a file of tests is complete here, whichever of them were asked for."""
+    """Check that representative cases exist: here a file has all its tests, even if only some were selected."""
     unknown = unknown_cases(item for item in report.result if isinstance(item, pytest.Function))
     if unknown:
         raise pytest.UsageError(f"no such cases of tests: {', '.join(unknown)}")
@@ -114,7 +130,7 @@ def root():
 
 @pytest.fixture
 def command(tmp_path):
-    """Run the command line in a process of its own, in an empty folder; returns what subprocess.run returns."""
+    """Run the command line in a separate process, in an empty folder; returns the result of subprocess.run."""
 
     def call(*arguments, timeout=120, **environment):
         return subprocess.run(

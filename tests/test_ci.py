@@ -1,4 +1,4 @@
-"""The scripts that run the tests elsewhere say what they lack, and ask pip for what they should."""
+"""The scripts that run the tests elsewhere report what is missing, and request the right packages from pip."""
 
 import importlib.util
 import os
@@ -52,6 +52,17 @@ def test_a_root_that_cannot_be_made_leaves_nothing(tmp_path):
     done = script(CI / "newest", PATH=path, TMPDIR=str(tmp_path))
     assert done.returncode == 3
     assert "E: no such suite" in done.stderr
+    assert "debootstrap trixie failed" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["bin"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="containers are only built by root")
+def test_containers_without_a_base_leave_nothing(tmp_path):
+    for name in ("podman", "runc", "debootstrap"):
+        stand_in(tmp_path / "bin", name, "exit 1")
+    done = script(CI / "containers", "cpu", PATH=stand_in(tmp_path / "bin", "unshare", "exit 1"), TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cannot be pulled here" in done.stderr
     assert "debootstrap trixie failed" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["bin"]
 

@@ -89,6 +89,14 @@ def test_the_networks_of_the_how_to_run(capsys):
         assert all(np.isfinite(value).all() and value.any() for value in out.values())
 
 
+def test_sizes_are_in_multiples_of_1024_bytes():
+    """KiB, MiB and GiB; only rates are decimal (GB/s), as in data sheets."""
+    kinds = ("api", "backends", "benchmarks", "compiler", "frontends", "templates", "docs")
+    files = [f for kind in kinds for f in (ROOT / kind).rglob("*") if f.suffix in (".py", ".jinja", ".js", ".toml", ".ipynb", ".svg")]
+    found = [(file, hit) for file in [*PAGES, *files] for hit in re.findall(r".{0,30}\b[kKMG]B\b(?!/s).{0,10}", file.read_text())]
+    assert found == []
+
+
 @pytest.mark.parametrize("name", ["network", "sequential", "connections.dense", "connections.sparse", "connections.windows"])
 def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
     module = importlib.import_module(f"snnc.frontends.dsl.{name}")

@@ -1,4 +1,4 @@
-"""What docs/extending.md says to add works as it stands there, and touches no more files than it says."""
+"""The additions of docs/extending.md work as written, and touch only the files listed there."""
 
 import re
 

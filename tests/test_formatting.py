@@ -1,4 +1,4 @@
-"""C++ that is copied into emitted projects has one form: that of ``.clang-format``."""
+"""C++ that is copied into emitted projects is formatted by ``.clang-format``."""
 
 import subprocess
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""Without a framework, the files that need it are skipped with the reason, unless it has to be there."""
+"""Without a framework, files that need it are skipped with the reason, unless it is required."""
 
 import os
 import subprocess

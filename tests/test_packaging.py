@@ -1,4 +1,4 @@
-"""The wheel holds everything, and what is in it imports."""
+"""The wheel is complete, and its modules can be imported."""
 
 import os
 import re

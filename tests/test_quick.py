@@ -1,4 +1,4 @@
-"""``./test --quick ROOM`` tries as many files of a room as a minute allows."""
+"""``./test --quick ROOM`` runs as many files of a room as fit into a minute."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Which cases of a parametrised test always run."""
+"""The cases of a parametrised test that always run."""
 
 import os
 import subprocess

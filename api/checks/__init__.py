@@ -1,1 +1,1 @@
-"""Checks of a model: how snnc understands it, how it compares with other implementations, how it behaves on data."""
+"""Checks of a model: its interpretation by snnc, comparison with other implementations, measured activity on data."""

@@ -1,4 +1,4 @@
-"""The equipment of a machine: compilers, SDKs, memory."""
+"""Detect compilers, SDKs, memory and the cache on this machine, for ``snnc doctor``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from snnc.backends.native.processors import processors
+from snnc.backends.toolchain.compilers import cuda_compiler
 from snnc.compiler.errors import CacheFolderError
 from snnc.compiler.files.cache import cache_folder
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A tool that snnc can use; `hint` says how to install it."""
+    """A tool or resource of this machine; `hint` is how to install or fix it."""
 
     name: str
     found: bool
@@ -26,11 +27,12 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return the tools and resources of this machine; nothing is changed or loaded."""
+    """Return the tools and resources of this machine, without changing or loading anything."""
     return [
         Finding("Python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _package("snnc", "the compiler itself", "pip install snnc"),
         _compiler(),
+        _cuda(),
         _poplar(),
         _package("poptorch", "training with PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
         _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
@@ -52,13 +54,23 @@ def _package(name: str, purpose: str, hint: str) -> Finding:
 
 def _compiler() -> Finding:
     purpose = "builds emitted programs and the emulator"
-    hint = "apt-get install g++, or pip install 'snnc[compiler]' for one that pip brings"
+    hint = "apt-get install g++, or pip install 'snnc[compiler]' for a compiler from PyPI"
     for name in filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")):
         if shutil.which(name):
             return Finding("C++ compiler", True, f"{_first_line([name, '--version'])} ({purpose})")
     if find_spec("ziglang") is not None:
         return Finding("C++ compiler", True, f"ziglang ({purpose})")
     return Finding("C++ compiler", False, f"none ({purpose})", hint)
+
+
+def _cuda() -> Finding:
+    purpose = "builds programs for NVIDIA GPUs"
+    command = cuda_compiler()
+    if command is None:
+        hint = "the CUDA toolkit, or pip install 'snnc[cuda]' for its compiler alone"
+        return Finding("CUDA compiler", False, f"none ({purpose})", hint)
+    lines = [line for line in _output([*command, "--version"]).splitlines() if "release" in line]
+    return Finding("CUDA compiler", True, f"{lines[0] if lines else command[0]} ({purpose})")
 
 
 def _poplar() -> Finding:
@@ -79,7 +91,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    purpose = "keeps what snnc builds"
+    purpose = "stores what snnc builds"
     try:
         folder = cache_folder()
     except CacheFolderError:
@@ -91,8 +103,12 @@ def _cache() -> Finding:
 
 
 def _first_line(command: list[str]) -> str:
+    lines = _output(command).splitlines()
+    return lines[0] if lines else command[0]
+
+
+def _output(command: list[str]) -> str:
     try:
-        text = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.SubprocessError):
-        return command[0]
-    return text.splitlines()[0] if text else command[0]
+        return ""

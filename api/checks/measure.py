@@ -1,4 +1,4 @@
-"""Measured spikes and synaptic operations of a model on given data, counted in the reference backend."""
+"""Count the spikes and synaptic operations of a model on given data, in the reference backend."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from snnc.driver.measuring import calibration, sequences
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
-"""Number of samples that run at once."""
+"""Number of samples per run."""
 SATURATED = 0.95
-"""A neuron that fires in this share of the steps, or more, counts as saturated."""
+"""Firing rate, in spikes per step, from which a neuron counts as saturated."""
 
 
 @dataclass
 class PortActivity:
-    """The values that one port sent, over all samples and steps, except those still in delays when the sequence ended."""
+    """Values sent by one port at one delay, over all samples and steps; values still in transit at the end are not counted."""
 
     counts: npt.NDArray[np.int64]
-    """Number of values other than 0, for each neuron."""
+    """Number of nonzero values per neuron."""
     binary: bool = True
     """Whether every value was -1, 0 or 1."""
 
 
 Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
-"""Activity by source, its port and the delay of a connection."""
+"""Activity by source, source port and delay of the connection."""
 
 
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
@@ -68,7 +68,11 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return the graph with outputs for each population's first port and every port that feeds synapses, and the port of each output."""
+    """Return a copy of `graph` with probes, and the probed port by name.
+
+    A probe is an Output on the first port of each population and on every port that feeds synapses. Inputs need none: their values
+    are given.
+    """
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
     wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}
@@ -81,7 +85,7 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
-    """Return the delays of the connections that read each port; 0 is always among them."""
+    """Return, by port, the delays of the connections that read it; always includes 0."""
     found: dict[tuple[str, str], set[int]] = {}
     for edge in graph.edges:
         found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)

@@ -1,4 +1,4 @@
-"""Predict the memory and the time of a sequence on the processor or on a GPU, without building a project."""
+"""Predict memory and time of a training step or forward pass on a CPU or GPU target, without building the project."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class MemoryEstimate:
     Attributes
     ----------
     target, precision, steps, batch, training
-        Settings of the prediction, which is for a training step if `training` is true, else for a forward pass.
+        Settings of the prediction. It is for a training step if `training` is true, else for a forward pass.
     segment
         Steps between two checkpoints; None if there are none.
     bytes
-        Bytes that it needs, including parameters and moments.
+        Predicted bytes, including parameters and optimizer moments.
     card, seconds, kernels
-        On a GPU: its name, the total seconds, and the time of each launch with what bounds it.
+        On a GPU: its name, the total seconds, and the time and bottleneck of each kernel launch.
     """
 
     target: str
@@ -60,7 +60,7 @@ class MemoryEstimate:
         what = "a training step" if self.training else "a forward pass"
         lines = [
             self.text(),
-            f"time      {1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, its wait for the host included; kernels, in us:",
+            f"time      {1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, including waits for the host; kernels, in us:",
         ]
         for kernel in self.kernels:
             moved = f"{kernel['bytes'] / 2**20:,.1f} MiB"
@@ -70,12 +70,12 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Predict the memory and time of a sequence on a native target; if `chosen` limits the memory, with checkpoints that meet the limit.
+    """Predict memory and time of a sequence on a native target, with the checkpoints needed to meet the memory limit of `chosen`.
 
     Raises
     ------
     MemoryNeededError
-        No number of steps between checkpoints stays within the limit.
+        No checkpoint interval stays within the limit.
     """
     with temporary_folder("snnc-estimate-") as folder:
         project = Path(folder) / "project"

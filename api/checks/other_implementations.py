@@ -1,4 +1,4 @@
-"""Runs of a network, with its internal values, in implementations that share no code with snnc's backends."""
+"""Run a network in implementations that share no code with snnc's backends, and return its outputs and internal values."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ MAX_VALUES: Final = 1 << 28
 """Maximum number of hidden values that one verification stores."""
 SIMULATOR: Final = "the NIR simulator"
 _STATES_OF_NIR: Final = {"syn": "i_syn"}
-"""Names of the simulator's states in graphs, if they differ."""
+"""Graph names of simulator states whose names differ."""
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Inputs of a verification: given arrays, or the sizes and the seed of random ones."""
+    """Inputs of a verification: given arrays, or sizes and a seed for random ones."""
 
     arrays: Mapping[str, Array] | None
     samples: int | None
@@ -40,24 +40,24 @@ class RunRequest:
     seed: int
 
     def given(self, graph: Graph) -> Mapping[str, Array] | None:
-        """Return the given arrays under the names of the inputs."""
+        """Return the given arrays, named after the inputs of `graph`; None for random ones."""
         return None if self.arrays is None else with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
 
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """One run of the other implementation.
+    """One run in another implementation.
 
     Attributes
     ----------
     name
-        Name of the implementation.
+        Name of that implementation.
     graph, arrays
-        The graph and the input arrays for snnc's run.
+        Graph and input arrays for snnc's run.
     outputs, hidden
-        The outputs of the run, and its hidden values.
+        Outputs and hidden values of the run.
     stepwise
-        Whether it ran step by step.
+        Whether the network ran one time step at a time.
     """
 
     name: str
@@ -69,17 +69,17 @@ class Other:
 
 
 def run_file(path: Path, request: RunRequest) -> Other:
-    """Run an ONNX file in ONNX Runtime, with the tensors of populations as additional outputs.
+    """Run an ONNX file in ONNX Runtime, with the tensors of its populations as additional outputs.
 
     Raises
     ------
     NotGenericError
-        The file contains another network for the sizes of the arrays.
+        For the sizes of the arrays, the file contains another network than for others.
     """
     try:
         imported = read_onnx(path)
     except OnnxError:
-        load_model(path)  # gives more details about networks without time
+        load_model(path)  # its error gives more details if the network has no time
         raise
     graph = imported.graph
     arrays = request.given(graph)
@@ -93,7 +93,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         imported = read_onnx(path, shapes)
         if fingerprint(imported.graph) != fingerprint(graph):
             text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-            raise NotGenericError(f"for arrays of the shapes {text} the file holds another network than for others; give other sizes.")
+            raise NotGenericError(f"for arrays of the shapes {text} the file contains another network than for others; give other sizes.")
     inside = HiddenOfFile(imported, steps)
     runtime = inside.open(path, graph)
     found = runtime.run(arrays, batch)
@@ -130,7 +130,7 @@ def run_graph(graph: Graph, request: RunRequest) -> Other:
 
 
 def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> Other:
-    """Run a NIR file in the interpreter of the format."""
+    """Run a NIR file in the forward-Euler interpreter of the format."""
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
     graph = load_model(path, dt=dt, dialect=dialect)
@@ -177,7 +177,7 @@ def all_ports(graph: Graph) -> list[TracedPort]:
 
 
 def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
-    """Return a copy of `graph` with an output [T, B, *shape] for each port, and the names of these outputs."""
+    """Return a copy of `graph` with one more output [T, B, *shape] for each port, and the names of these outputs."""
     wide = graph.copy()
     names: dict[tuple[str, str], str] = {}
     used = {*wide.names, *wide.state_inputs}
@@ -193,7 +193,7 @@ def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict
 
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
-    """Return the steps and samples of arrays in the layout of the graph."""
+    """Return the number of steps and of samples of `arrays`, which have the layouts of the graph's inputs."""
     steps, batch = graph.steps or 1, 1
     for name, operation in graph.of_type(Input):
         layout, array = operation.layout, arrays[name]
@@ -205,12 +205,12 @@ def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
 
 
 def check_room(graph: Graph, steps: int, batch: int) -> None:
-    """Count the values of all layers before they are computed.
+    """Refuse a verification that would compute and store too many values.
 
     Raises
     ------
     HiddenTooLargeError
-        There are too many.
+        The values of all layers exceed ``MAX_VALUES``.
     """
     shapes = port_map(graph)
     given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
@@ -219,7 +219,7 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
     if values > MAX_VALUES:
         raise HiddenTooLargeError(
             f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
-            f"to compare; at most {MAX_VALUES:,} are kept. Take fewer samples (--samples) or steps (--steps)."
+            f"to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
         )
 
 

@@ -1,6 +1,6 @@
-"""The table (loss, optimiser, precision; target): all of them and schedules as text, and the error with which a target refuses each.
+"""Rows of the table of trainable losses, optimisers and precisions, and the error with which a target refuses a row.
 
-The lists are derived from the tables of the parsers, so a new statistic, regulariser, optimiser or setting gets a row.
+The rows are derived from the parsers' tables, so that a new statistic, regulariser, optimiser or setting adds a row.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from snnc.compiler.lowering.half_numbers import KINDS, ROUNDINGS
 from snnc.options.compile_options import PRECISIONS
 
 HIDDEN: Final = "hidden"
-"""The population that regularisers of the rows act on."""
+"""The population to which the rows apply regularisers."""
 
 
 def loss_rows() -> tuple[str, ...]:
-    """Return every loss: criteria over statistics, kinds of targets, population codes, regularisers, equations."""
+    """Return every loss: criteria over statistics, kinds of targets, population codes, equations, regularisers."""
     compared = [f"{criterion}_{name}" for criterion in ("ce", "mse") for name in COMPARED]
     return (
         *compared,
@@ -52,7 +52,7 @@ def regulariser_texts() -> Iterator[str]:
 
 
 def optimizer_rows() -> tuple[str, ...]:
-    """Return every optimiser, its flags, every setting that all optimisers have, and those of a group."""
+    """Return every optimiser, its flags, every setting shared by all optimisers, and the settings of a parameter group."""
     settings = ("weight_decay=0.1", "l1=0.02", "bound=0.3", "clip_value=0.01", "clip_norm=0.1", "accumulate")
     groups = ("weight_decay=0.2", "l1=0.02", "bound=0.3", "lr=0.1", "frozen")
     return (
@@ -77,7 +77,7 @@ def schedule_rows() -> tuple[str, ...]:
 
 
 def precision_rows() -> tuple[str, ...]:
-    """Return every precision that is not float32, every kind of numbers that may be float16, and every rounding of weights."""
+    """Return every precision except float32, every kind of values that may be float16, and every rounding of weights."""
     halves = (*(f"weights:{rounding}" for rounding in ROUNDINGS), *(kind for kind in KINDS if kind != "weights"), ",".join(KINDS))
     return (*(f"precision={name}" for name in PRECISIONS if name != "float32"), *(f"half={text}" for text in halves))
 
@@ -85,7 +85,7 @@ def precision_rows() -> tuple[str, ...]:
 def refusal(
     backend: AnyBackend, graph: Graph, loss: str, optimizer: str, steps: int, precision: str = "precision=float32"
 ) -> SnncError | None:
-    """Return the error with which a target refuses to train `graph` with these options; None if it trains it."""
+    """Return the error with which a target refuses to train `graph` with these options; None if it accepts them."""
     from snnc.driver.lowering import lower_graph
     from snnc.options.compile_options import options
 

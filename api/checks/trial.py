@@ -1,4 +1,4 @@
-"""Runs one batch on the target and on the reference backend, and compares the outputs."""
+"""Run one batch on the target and on the reference backend, and compare the outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.driver.stages import open_engine
 
 @dataclass(frozen=True)
 class TrialRun:
-    """Result of one batch: number of outputs, their largest difference from the reference, the run time and the engine's counters."""
+    """Result of one batch: number of outputs, largest difference from the reference, run time, and the engine's counters."""
 
     outputs: int
     largest_difference: float
@@ -28,7 +28,7 @@ class TrialRun:
 
 
 def run_once(folder: Path, data: Path | None) -> TrialRun:
-    """Run one batch of `data` (or of random spikes) on the target of the project and on the reference backend."""
+    """Run one batch of `data`, or of random spikes, on the project's target and on the reference backend."""
     compiled = read_project(folder)
     program = visible(compiled.program)
     engine = open_engine(compiled, folder)
@@ -53,7 +53,7 @@ def run_once(folder: Path, data: Path | None) -> TrialRun:
 
 
 def _fitted(array: Array, steps: int, batch: int) -> Array:
-    """Repeat or cut the samples of [T, B, …] to `batch`, and the steps to `steps`."""
+    """Repeat or cut the samples of [T, B, …] to `batch`; pad with zeros or cut the steps to `steps`."""
     samples = np.resize(array.swapaxes(0, 1), (batch, len(array), *array.shape[2:]))
     whole = np.zeros((steps, *samples.shape[:1], *samples.shape[2:]), np.float32)
     whole[: len(array)] = samples.swapaxes(0, 1)[:steps]

@@ -1,4 +1,4 @@
-"""The result of a verification: for each layer and each output, the size and the first step of the differences."""
+"""Result of a verification: the size and the first step of the differences, for each layer and output."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from snnc.frontends.onnx.writer.comparison import Comparison, PortComparison
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Differences of one population between two runs.
+    """Differences between two runs of one population.
 
     Attributes
     ----------
     name, neuron
-        The population, and the name of its model.
+        Name of the population and of its neuron model.
     source
         The implementation whose values are compared with snnc's.
     spikes, states
-        Ports that fire; states and other outputs.
+        Comparisons of ports that fire, and of states and other outputs.
     missing
-        Ports that the other implementation does not have.
+        Ports without a value in the other implementation.
     """
 
     name: str
@@ -34,7 +34,7 @@ class LayerComparison:
 
     @property
     def ports(self) -> tuple[PortComparison, ...]:
-        """States, then spikes: a membrane differs before it fires."""
+        """States, then spikes: a membrane differs before its spikes do."""
         return (*self.states, *self.spikes)
 
     @property
@@ -44,7 +44,7 @@ class LayerComparison:
 
     @property
     def first(self) -> int | None:
-        """First step that differs."""
+        """First step with a difference; None if there is none."""
         return min((p.first for p in self.ports if p.first is not None), default=None)
 
 
@@ -55,19 +55,19 @@ class Verification:
     Attributes
     ----------
     target
-        The target that ran snnc's network.
+        Target on which snnc ran the network.
     against
         Name of the other implementation.
     inputs
-        Shape of each input array.
+        Shape of each input array, by name.
     stepwise
-        Whether the file is one time step, and was run step by step.
+        Whether the file describes one time step, so that it ran step by step.
     layers
         Populations in the order of the network.
     outputs
         Outputs of the network.
     note
-        The reason why no layer was compared; empty if layers were compared.
+        Reason if no layer was compared; otherwise empty.
     """
 
     target: str
@@ -80,12 +80,12 @@ class Verification:
 
     @property
     def agree(self) -> bool:
-        """Whether neither a layer nor an output differs."""
+        """Whether all layers and outputs agree."""
         return all(layer.agrees for layer in self.layers) and all(c.agrees for c in self.outputs)
 
     @property
     def first(self) -> tuple[str, int, str] | None:
-        """Layer, step and port of the first difference: the first step that differs and, in it, the first layer of the network."""
+        """Layer, step and port of the first difference, by step and then by order of layers."""
         found = [(layer.first, k) for k, layer in enumerate(self.layers) if layer.first is not None]
         if not found:
             return None
@@ -108,7 +108,7 @@ class Verification:
         }
 
     def lines(self, per_step: bool = False) -> Iterator[str]:
-        """Yield the lines of a report; with `per_step` all layers step by step, else those that differ."""
+        """Yield the lines of a report; with `per_step`, show every layer step by step, else only layers with differences."""
         shapes = ", ".join(f"{name} {' x '.join(map(str, shape))}" for name, shape in self.inputs.items())
         yield f"inputs: {shapes}{'; one step at a time, states fed back' if self.stepwise else ''}"
         if self.note:
@@ -126,7 +126,7 @@ class Verification:
                 yield from _table(list(_steps(layer)))
         yield self._verdict()
         if not self.agree:
-            yield "Where a membrane meets its threshold within rounding, one spike may differ; try other inputs with another --seed."
+            yield "If a membrane equals its threshold within rounding, single spikes may differ; try other inputs with another --seed."
 
     def _remarks(self, layer: LayerComparison) -> Iterator[str]:
         if layer.ports and layer.source != self.against:
@@ -134,7 +134,7 @@ class Verification:
         if layer.missing:
             yield f"{layer.name}: not compared, {self.against} has no such value: {', '.join(layer.missing)}."
         if layer.agrees and any(not p.fired for p in layer.spikes):
-            yield f"{layer.name}: no neuron fired, so threshold and reset were not tested; try other inputs, or more steps."
+            yield f"{layer.name}: no neuron fired, so threshold and reset were not tested; try other inputs or more steps."
 
     def _verdict(self) -> str:
         if self.agree:
@@ -204,7 +204,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def _output_text(c: Comparison) -> str:
     if c.shapes[0] != c.shapes[1]:
-        return f"snnc gives {list(c.shapes[0])}, the other side {list(c.shapes[1])}"
+        return f"snnc returns {list(c.shapes[0])}, the other implementation {list(c.shapes[1])}"
     what = "spikes" if c.spikes else "values"
     if c.agrees:
         return f"all {c.values:,} {what} {'equal' if c.spikes else f'agree, largest difference {c.largest or 0.0:.3g}'}"

@@ -1,4 +1,4 @@
-"""Run a model in another implementation and in snnc, and compare all layers and outputs."""
+"""Run a model in another implementation and in snnc, and compare all layers and outputs: the code of ``snnc verify``."""
 
 from __future__ import annotations
 
@@ -44,37 +44,37 @@ def verify(
 ) -> Verification:
     """Run a model in another implementation and in snnc on the same arrays, and compare every layer at every step.
 
-    An ONNX file runs in ONNX Runtime, with its internal values as outputs; a NIR file in a plain forward-Euler interpreter of the
-    format. A compiled project and a network written in Python have no model file: they are written as ONNX and run in ONNX Runtime.
+    An ONNX file runs in ONNX Runtime, with its internal values as outputs; a NIR file, in a plain forward-Euler interpreter of the
+    format. Compiled projects and networks written in Python have no model file: they are exported to ONNX and run in ONNX Runtime.
 
     Parameters
     ----------
     model
-        An ONNX or NIR file, a folder that snnc compiled, a :class:`~snnc.frontends.dsl.network.Network` or a graph.
+        An ONNX or NIR file, a compiled project's folder, a :class:`~snnc.frontends.dsl.network.Network` or a graph.
     inputs
-        Arrays in the layout of the model, or an npz archive of them; by default random ones.
+        Arrays in the layout of the model, or an npz archive of them; random if None.
     samples, steps
-        Sizes of random inputs, if the model leaves them open (4 and 20); refused with `inputs`, which have their own sizes.
+        Sizes of random inputs, where the model leaves them open (default 4 and 20). Not allowed with `inputs`.
     target
-        The target that runs snnc's network: "reference" or a machine; by default the project's own target, else the reference.
+        Target that runs snnc's network: "reference" or a machine. Defaults to the project's own target, else to the reference.
     tolerance
-        Allowed difference of values, relative to the largest of a layer, or to 1. Spikes must be equal.
+        Allowed difference of values, relative to the larger of 1 and the largest value of the layer. Spikes must be equal.
     seed
-        Seed of random inputs (0); refused with `inputs`.
+        Seed of random inputs (default 0). Not allowed with `inputs`.
     dt, dialect
         As in :func:`snnc.load`, for NIR files.
     trust
-        As in :func:`snnc.open`, for a project on its own target.
+        As in :func:`snnc.open`, for a project that runs on its own target.
 
     Returns
     -------
     Verification
-        ``agree``, ``layers``, ``outputs``; printed, it is a table.
+        Its ``agree``, ``layers`` and ``outputs``; ``print`` shows it as a table.
 
     Raises
     ------
     SnncError
-        The model or the arrays are wrong, or ONNX Runtime is missing.
+        The model or the arrays are invalid, or ONNX Runtime is missing.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def verify(
         raise OptionValueError(f"--tolerance is {tolerance}; it must be 0 or more.")
     for name, value in (("samples", samples), ("steps", steps), ("seed", seed)):
         if inputs is not None and value is not None:
-            raise OptionConflictError(f"{name} is {value} (--{name}), for random input, and inputs are given; leave one of them out.")
+            raise OptionConflictError(f"{name} is {value} (--{name}) and sets random input, but inputs are given; leave one of them out.")
     seed = seed or 0
     request = RunRequest(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
     if not isinstance(model, str | Path):
@@ -102,13 +102,13 @@ def verify(
 
 
 def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
-    """Verify a compiled project; on its own target the outputs are those of its own program."""
+    """Verify a compiled project; on its own target, the outputs come from its emitted program."""
     chosen = load_options(folder)
     graph = as_graph(folder)
     if chosen.mode == "drop":
         warnings.warn(
-            "the project drops spikes beyond its windows (mode 'drop'), and what it is compared with sends all of them, so they differ "
-            "where a window overflows; --mode exact sends them too.",
+            "the project drops spikes beyond its windows (mode 'drop'), but the other implementation sends all of them, so they differ "
+            "where a window overflows; --mode exact sends all spikes.",
             UserWarning,
             stacklevel=3,
         )
@@ -121,13 +121,13 @@ def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance
 
 
 def _compared(other: Other, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
-    """Run snnc on the same arrays, with hidden values as outputs, and compare."""
+    """Run snnc on the arrays of `other`, with hidden values as outputs, and compare."""
     wide, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
     note = ""
     try:
         ours = _run(wide, other.arrays, target, seed)
     except TooBigError as error:
-        note = f"No layer is compared: with all of them among the outputs the network does not fit {target}. {error.text}"
+        note = f"No layer is compared: with every layer's values as outputs, the network does not fit {target}. {error.text}"
         other = replace(other, hidden=())
         ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
     if project is not None:
@@ -156,5 +156,5 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
 
 
 def _known(graph: Graph) -> set[str]:
-    """Names of the arrays that a network takes."""
+    """Return the names of the arrays that a network accepts."""
     return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *arrays_with_parts(graph.state_inputs), *graph.idle_inputs}

@@ -1,4 +1,4 @@
-"""Options that several commands share, and their handling."""
+"""Options shared by several commands, and their checks."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import typer
 from snnc.cli.console import note
 from snnc.options.table import help_of
 
-ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.", metavar="MODEL")]
-ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
+ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An ONNX or NIR file, or a folder from snnc compile.", metavar="MODEL")]
+ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder from snnc compile.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
-DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds of a time step, for models in continuous time.")]
+DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Time step in seconds, for models in continuous time.")]
 DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Framework whose NIR conventions apply.")]
 DetachOption: TypeAlias = Annotated[
-    str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (default), none, all.")
+    str | None, typer.Option("--detach", help="Where gradients stop inside the neurons of a file: reset (default), none, all.")
 ]
 ConvertOption: TypeAlias = Annotated[
-    bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; needs --calibration.")
+    bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; requires --calibration.")
 ]
 CalibrationOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--calibration", help="With --ann2snn: an npz archive of samples, x [samples, …]; with y, accuracy is measured."),
+    typer.Option("--calibration", help="With --ann2snn: an npz archive of samples, x [samples, …]; with labels y, accuracy is measured."),
 ]
 PercentileOption: TypeAlias = Annotated[
-    float | None, typer.Option("--percentile", help="With --ann2snn: percentile of activations that becomes a threshold (default 99.9).")
+    float | None, typer.Option("--percentile", help="With --ann2snn: percentile of activations used as threshold (default 99.9).")
 ]
 ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
 ]
 StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
-InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")]
+InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="Kind of the inputs: spikes (0 or 1) or values.")]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.", min=0)]
 TrustOption: TypeAlias = Annotated[
     bool,
-    typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),
+    typer.Option("--trust", help="Compile and execute the C++ of a project compiled or changed by somebody else."),
 ]
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Store the spikes of this many samples in the project, for snnc inspect.", min=1)
@@ -46,21 +46,21 @@ RecordOption: TypeAlias = Annotated[
 
 
 def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse options and arguments that have no effect because of another option.
+    """Refuse options and arguments that another option makes ineffective.
 
     Parameters
     ----------
     context
         The command's context.
     alone
-        The option, as given.
+        The option that makes them ineffective, as given.
     idle
-        Names of the parameters that have no effect with it.
+        Names of the ineffective parameters.
 
     Raises
     ------
     OptionConflictError
-        One of them was given.
+        One of them is given.
     """
     from snnc.errors import OptionConflictError
 
@@ -72,12 +72,12 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Refuse a seed if the run uses no random numbers.
+    """Refuse a seed for a run that uses no random numbers.
 
     Raises
     ------
     OptionTargetError
-        Nothing is placed on tiles: the target has no tiles, or the project was placed when it was compiled.
+        The run places nothing on tiles: the target has none, or the project was placed when it was compiled.
     """
     if seed is None:
         return
@@ -93,7 +93,7 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
-    """Ask at a terminal whether a project that somebody else compiled may be executed; return the resulting value of --trust.
+    """Return the value of --trust; at a terminal, ask before executing a project that somebody else compiled.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:
-    """Refuse to record without a project that stores the spikes.
+    """Refuse to record spikes if no project can store them.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
 
     if not is_project(model):
         raise RecordingError(
-            f"--record stores spikes in a project's folder, and {str(model)!r} is not one; run this first: snnc compile {model} -o DIR"
+            f"--record stores spikes in a project's folder, but {str(model)!r} is none; compile it first: snnc compile {model} -o DIR"
         )
     own = load_options(model).target
     if target not in (None, own):

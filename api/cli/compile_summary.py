@@ -1,4 +1,4 @@
-"""The closing summary of ``snnc compile``."""
+"""Summary printed at the end of ``snnc compile``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[st
 
 
 def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[str]:
-    """Return the summary as text: the model, the plan in six lines, the next commands."""
+    """Return the summary as text: the model, the main lines of the plan, and the next commands."""
     found = describe(compiled.graph, surrogate=compiled.options.surrogate)
     lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
     if compiled.plan is not None:
@@ -80,7 +80,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """Return the plan in six lines."""
+    """Return the main facts of a plan as lines of text."""
     data = plan_data(plan)
     fullest, room = data["bytes_on_fullest_tile"], plan.target.tile_bytes
     where = ", ".join(_places(plan))
@@ -103,7 +103,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _places(plan: Plan) -> list[str]:
-    """Return the populations with their tiles; the parts of a population share a line."""
+    """Return each population and its number of tiles; parts of a split population are summed."""
     whole = {id_: name for name, ids in plan.parts.items() for id_ in ids}
     tiles: dict[str, int] = {}
     for p in plan.populations:
@@ -113,7 +113,7 @@ def _places(plan: Plan) -> list[str]:
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
-    """Return the neurons that receive gradients, if not all do."""
+    """Return a line on windowed gradients: how many neurons of a population receive gradients."""
     if not windowed:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
@@ -125,7 +125,7 @@ def _fused(plan: Plan) -> str:
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
-    """Return lines about iterations that run twice and data that is stored outside the tiles."""
+    """Return lines on iterations that run forward twice, and on data in streaming memory."""
     cut = plan.segments
     if not plan.segment:
         return []
@@ -144,7 +144,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:
-    """Return the graph after the pass `after`."""
+    """Return the graph after the pass named `after`, as JSON types."""
     changed = run_flow(graph, dump_after=after)
     nodes = [{"name": n, "operation": type(changed.operation(n)).__name__} for n in changed.names]
     edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in changed.edges]

@@ -1,4 +1,4 @@
-"""Values that the shell completes."""
+"""Values offered by shell completion."""
 
 from __future__ import annotations
 

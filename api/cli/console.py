@@ -18,7 +18,7 @@ def result(text: str) -> None:
 
 
 def result_now(text: str) -> None:
-    """Print a line of a result before the next ones are known, and flush it to the file or pipe."""
+    """Print a line of the result immediately, and flush it to the file or pipe."""
     print(text, flush=True)
 
 
@@ -28,7 +28,7 @@ def result_json(data: Any) -> None:
 
 
 def write_json(file: Path | None, data: Any) -> None:
-    """Write the result as JSON to a file, or to stdout for ``-``; nothing for None."""
+    """Write the result as JSON to a file, or to stdout for ``-``; do nothing if `file` is None."""
     from snnc.data.whole_files import write_text
 
     if str(file) == "-":
@@ -59,7 +59,7 @@ def fail(text: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner during long work; nothing if stderr is not a terminal."""
+    """Show a spinner during long work; do nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -73,7 +73,7 @@ def working(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """A progress bar on a terminal, shown after two seconds; nothing elsewhere."""
+    """A progress bar, shown on a terminal after two seconds."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total, self._start = what, total, time.monotonic()
@@ -88,7 +88,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: float, text: str = "") -> None:
-        """Show that `done` of the total are ready."""
+        """Show that `done` of the total are complete."""
         if self._bar is None:
             if not sys.stderr.isatty() or time.monotonic() - self._start < 2:
                 return
@@ -101,7 +101,7 @@ class Progress:
         from rich.progress import Progress as Bar
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        # Results that do not go to this terminal are not printed above the bar.
+        # Redirect only results that go to this terminal; they are printed above the bar.
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
         self._task = self._bar.add_task(self._what, total=self._total)
         self._bar.start()

@@ -1,4 +1,4 @@
-"""The command ``snnc``: runs the subcommand and prints every error as one line with a code."""
+"""The command ``snnc``: runs a subcommand and prints each error as one line with its code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit; signals that end the process run its clean-up first."""
+    """Run the command line and exit; on signals that end the process, clean up first."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run one command; return its exit code."""
+    """Run one command and return its exit code."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: warn(str(message))
         warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
@@ -81,12 +81,12 @@ def run_command(arguments: list[str]) -> int:
 
 @cache
 def _command_line() -> Callable[..., object]:
-    """Return the commands, whose parameters typer reads from their annotations; a process may run many."""
+    """Return the command tree, built once per process because typer reads it from annotations."""
     return typer.main.get_command(make_app())
 
 
 class _Ended(BaseException):
-    """A signal requests the end of the process."""
+    """A signal that ends the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -98,7 +98,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def make_app() -> typer.Typer:
-    """Return the application with all commands."""
+    """Return the typer application with all commands."""
     app = typer.Typer(
         help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
         no_args_is_help=True,

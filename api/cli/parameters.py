@@ -1,4 +1,4 @@
-"""Parameters of commands: the fields of a dataclass, including compile options, which come from their table."""
+"""Declare the parameters of a command as fields of a dataclass, including compile options from their table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from snnc.options.table import RULES, help_of
 
 Arguments = TypeVar("Arguments")
 _OPTIONS: Final = "options"
-"""Key in the metadata of a field of :func:`table_options`."""
+"""Metadata key of fields made by :func:`table_options`."""
 
 
 def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]:
-    """Return the metadata of a dataclass field for options of the table: the field maps their names in Python to their values.
+    """Return metadata that turns a dataclass field into a dictionary of compile options, by their Python names.
 
     Parameters
     ----------
     names
-        Their names in Python, in the order of the help; by default all with a help text.
+        Python names of the options, in the order of the help; by default every option with a help text.
     texts
         Help texts that replace those of the table.
     """
@@ -31,12 +31,12 @@ def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]
 
 
 def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Arguments], None]], Callable[..., None]]:
-    """Make a command of a function; its parameters are the fields of `arguments`, in their order.
+    """Turn a function into a command whose parameters are the fields of `arguments`.
 
     Parameters
     ----------
     arguments
-        A dataclass. Each field has an annotation of typer, or the metadata of :func:`table_options`.
+        A dataclass. Each field has a typer annotation, or the metadata of :func:`table_options`.
     """
 
     def decorated(function: Callable[[typer.Context, Arguments], None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The data of ``snnc train``: npz archives, and data sets by name."""
+"""Training data of ``snnc train``: npz archives, and data sets by name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Archived:
-    """An npz archive with samples and labels."""
+    """Samples and labels of an npz archive."""
 
     path: Path
     arrays: Mapping[str, Any]
     labels: Any
 
     def inputs(self, session: Session) -> Any:
-        """Return the samples for the network's inputs."""
+        """Return the samples, as arrays by input name or as one array for a single input."""
         from snnc.data.arrays import pick
 
         names = [info.label for info in session.program.inputs]
@@ -38,7 +38,7 @@ class Archived:
         return self.inputs(session), self.labels
 
     def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
-        """Return samples and labels; `reading` is for other data."""
+        """Return samples and labels; `reading` applies only to data sets."""
         return self.inputs(session), self.labels
 
 
@@ -50,7 +50,7 @@ class NamedDataSet:
     data: DataSet
 
     def for_fit(self, session: Session, reading: Reading) -> tuple[DataSet, None]:
-        """Return the data set of the network's inputs."""
+        """Return the data set, with samples converted to the network's inputs."""
         from snnc.data.named import as_inputs
 
         infos = session.program.inputs
@@ -58,7 +58,7 @@ class NamedDataSet:
         return as_inputs(self.data, self.kind, reading, steps, infos[0].shape if len(infos) == 1 else None), None
 
     def for_validation(self, session: Session, reading: Reading) -> DataSet:
-        """Return the data set of the network's inputs."""
+        """Return the data set, with samples converted to the network's inputs."""
         return self.for_fit(session, reading)[0]
 
 
@@ -71,7 +71,7 @@ class WantedData:
     train, validation
         Each an npz archive or ``KIND:PATH``.
     reading
-        How samples of data sets become inputs.
+        Options for converting samples of data sets to inputs.
     """
 
     train: str
@@ -80,25 +80,25 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data of the options or, if they name none, of the table ``[data]`` of a recipe.
+        """Return the data named by the options or, failing that, by the table ``[data]`` of a recipe.
 
         Raises
         ------
         DataOptionError
-            There are no data.
+            No training data is given.
         """
         from snnc.errors import DataOptionError
 
         train = data or table.get("train")
         if train is None:
-            raise DataOptionError("there is nothing to train on; give --data, or train = … in the table [data] of the recipe.")
+            raise DataOptionError("no training data; give --data, or train = … in the table [data] of the recipe.")
         tested = validation or table.get("validation")
         settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
         return cls(str(train), None if tested is None else str(tested), replace(reading, **settings))
 
 
 def open_data(given: str) -> Archived | NamedDataSet:
-    """Open what ``--data`` or ``--validation`` names.
+    """Open the data named by ``--data`` or ``--validation``.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Data sets that are read batch by batch, and the arrays that users pass in files.
+"""Data sets read batch by batch, and arrays read from users' files.
 
-Names are imported when they are first used.
+Each name is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Data sets of other libraries: tonic's, and any PyTorch data set with indexed items."""
+"""Wrap data sets of other libraries: tonic's, and any PyTorch data set with indexed items."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class Foreign:
 
 
 def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int | None = None, timed: bool = True) -> DataSet:
-    """Make a data set from another library's data set with a length and items ``(x, y)``.
+    """Return a :class:`DataSet` over another library's data set, which has a length and items ``(x, y)``.
 
     Parameters
     ----------
     data
-        The other data set. Its samples are structured arrays with the fields ``t`` (microseconds), ``x`` and, if the sensor has them, ``y``
-        and ``p``, as in tonic; or arrays or tensors. Its items are read in the background thread.
+        The other data set. Its samples are arrays or tensors, or structured arrays as in tonic, with the fields ``t`` (microseconds), ``x``
+        and, if the sensor has them, ``y`` and ``p``. Its items are read in the background thread.
     sensor
-        Width, height and polarities of events; by default the data set's ``sensor_size``, as in tonic.
+        Width, height and number of polarities of events; defaults to the data set's ``sensor_size``, as in tonic.
     classes
-        Number of classes, if it is known.
+        Number of classes, if known.
     timed
-        Whether the first axis of samples that are arrays is time.
+        Whether the first axis of array samples is time.
 
     Raises
     ------
     SampleError
-        The data set has no length, or no items by index.
+        The data set has no length, or no items accessible by index.
     """
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
         raise SampleError(f"a {type(data).__name__} has no len() or no items by number; give a data set with both.")
@@ -74,7 +74,7 @@ def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int
 def _events(array: Array, sensor: Shape | None, number: int) -> Aer:
     names = array.dtype.names or ()
     if sensor is None or len(sensor) != 3 or not {"t", "x"} <= set(names):
-        raise SampleError(f"sample {number} has the fields {', '.join(names)} and the sensor is {sensor}; give t, x, and sensor=(w, h, p).")
+        raise SampleError(f"sample {number} has the fields {', '.join(names)} and the sensor is {sensor}; give t, x and sensor=(w, h, p).")
     width, height, polarities = sensor
     x = array["x"].astype(np.int64)
     y = array["y"].astype(np.int64) if height > 1 and "y" in names else np.zeros_like(x)

@@ -1,4 +1,4 @@
-"""An npz archive as a mapping: arrays are read on request, and their declared sizes are checked first."""
+"""Read an npz archive as a mapping; arrays are loaded on request, after their declared sizes have been checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
-"""A byte of deflated data contains at most 1032 bytes."""
+"""Largest ratio of inflated to deflated size that is accepted; deflate reaches 1032."""
 _SLACK: Final = 1_024
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
@@ -37,17 +37,17 @@ class _Member:
 
 
 class Archive(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of an npz archive by name; each is read once.
+    """The arrays of an npz archive by name; each is loaded once, on request.
 
     Parameters
     ----------
     path
-        The file.
+        The archive.
 
     Raises
     ------
     DataFileError
-        It is not an npz archive, or is damaged.
+        It is not an npz archive, or it is damaged.
     ArraySizeError
         An array's declared size differs from its actual size.
     PickledArrayError
@@ -87,7 +87,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if info.file_size > most:
             raise ArraySizeError(
                 f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, but the {info.compress_size:,} bytes of the "
-                f"archive hold {most:,} at most; write the archive again."
+                f"archive expand to {most:,} at most; write the archive again."
             )
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
@@ -96,17 +96,17 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if found.bytes != stored:
             raise ArraySizeError(
                 f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
-                f"holds {stored:,}; write the archive again."
+                f"contains {stored:,}; write the archive again."
             )
         return found
 
     def _header(self, stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
-            raise DataFileError(f"{str(self._path)!r}: {name!r} holds records; save plain arrays of numbers.")
+            raise DataFileError(f"{str(self._path)!r}: {name!r} contains records; save plain arrays of numbers.")
         shape, _, dtype = _HEADERS[version](stream)
         if dtype.hasobject:
-            raise PickledArrayError(f"{str(self._path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.")
+            raise PickledArrayError(f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
         if any(not isinstance(n, int) or n < 0 for n in shape):
             raise ArraySizeError(f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)}; write the archive again.")
         return shape, dtype
@@ -116,14 +116,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if member.bytes > there:
             raise MemoryShortError(
                 f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
-                f"bytes, and this machine {there:,}; give fewer samples or steps."
+                f"bytes, but this machine has {there:,}; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
-        """Open the file; any error of a damaged one has a code."""
+        """Open the file; turn every error caused by a damaged file into one with a code."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 yield archive
@@ -132,7 +132,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         except Exception as error:  # numpy and zipfile raise errors of any kind for a damaged file
             if "pickle" in str(error):
                 raise PickledArrayError(
-                    f"{str(self._path)!r} holds pickled Python objects, which snnc does not load; save plain arrays."
+                    f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays."
                 ) from None
             raise self._damaged(error) from None
 
@@ -142,14 +142,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
-    """Some arrays of a mapping under other names; none is read before it is requested.
+    """Some arrays of a mapping under other names, read on request.
 
     Parameters
     ----------
     arrays
-        The mapping.
+        Arrays by their original names.
     names
-        New name -> name in the mapping.
+        Original name by new name.
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:

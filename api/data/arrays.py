@@ -1,4 +1,4 @@
-"""Arrays in npz archives: untrusted files are read safely, and files are written atomically."""
+"""Read and write npz archives: untrusted files are read safely, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 
 
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    """Open an npz archive; each of its arrays is read on request.
+    """Open an npz archive; its arrays are read on request.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.N
         The array is missing.
     """
     if name not in arrays:
-        raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it holds {', '.join(sorted(arrays)) or 'none'}.")
+        raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it contains {', '.join(sorted(arrays)) or 'none'}.")
     return arrays[name]
 
 
@@ -67,7 +67,7 @@ def _check_kind(path: Path) -> None:
     with path.open("rb") as stream:
         start = stream.read(6)
     if start.startswith(b"\x93NUMPY"):
-        raise DataFileError(f"{str(path)!r} holds a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
+        raise DataFileError(f"{str(path)!r} contains a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
     if start.startswith(b"\x80"):
         raise PickledArrayError(f"{str(path)!r} is a pickle, which snnc does not load; save plain arrays with numpy.savez.")
     if not start.startswith(b"PK"):

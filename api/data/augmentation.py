@@ -1,6 +1,6 @@
 """Augmentations: random changes of recorded events, drawn anew in each epoch.
 
-The random numbers depend only on (seed, epoch, sample), so resumed training sees the same changes, in any order and batch size.
+The random numbers depend only on (seed, epoch, sample), so a resumed training sees the same changes, in any order and batch size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Shift:
     Parameters
     ----------
     most
-        Largest shift, one for all axes of space or one for each; shifts are drawn uniformly from -most … most. Polarity does not change.
+        Largest shift, one for all spatial axes or one per axis; shifts are drawn uniformly from -most … most. Polarity does not change.
     seed
         Seed of the random numbers.
     """
@@ -42,7 +42,7 @@ class Shift:
         space = events.space
         most = self.most if isinstance(self.most, tuple) else (self.most,) * len(space)
         if len(most) != len(space):
-            raise SampleError(f"Shift has {len(most)} axes, but the sensor has {len(space)}, {list(space)}; give a number for each.")
+            raise SampleError(f"Shift has {len(most)} axes, but the sensor has {len(space)}, {list(space)}; give one number per axis.")
         stream = draw.stream(self.seed)
         moves = [int(stream.integers(-m, m, endpoint=True)) for m in most]
         places = [p + move for p, move in zip(np.unravel_index(events.units % prod(space), space), moves, strict=True)]
@@ -57,7 +57,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class Jitter:
-    """Shift each event in time by a separate normally distributed amount; events before the start are dropped.
+    """Shift each event in time by its own normally distributed amount; events moved before the start are dropped.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ class Jitter:
 
 @dataclass(frozen=True)
 class DropEvents:
-    """Drop each event with a probability.
+    """Drop each event independently with the same probability.
 
     Parameters
     ----------
     probability
-        Probability with which each event is dropped.
+        Probability of dropping an event.
     seed
         Seed of the random numbers.
     """
@@ -111,12 +111,12 @@ class DropEvents:
 
 @dataclass(frozen=True)
 class DropTime:
-    """Drop all events of an interval at a random position in the sample.
+    """Drop all events in an interval at a random position of the sample.
 
     Parameters
     ----------
     share
-        Length of the interval, as a share of the time from the first event to the last.
+        Length of the interval, as a share of the time between the first and the last event.
     seed
         Seed of the random numbers.
     """

@@ -1,4 +1,4 @@
-"""Produce items ahead of their use in a background thread, up to a bounded number."""
+"""Produce items in a background thread, a bounded number ahead of their use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _WAIT: Final = 0.1
-"""Seconds between two checks of whether the consumer has stopped."""
+"""Seconds between two checks whether the consumer has stopped."""
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
-    """Yield the items of ``make()``; a thread produces up to `ahead` items before they are needed.
+    """Yield the items of ``make()``; a thread produces up to `ahead` of them in advance.
 
-    The thread starts with the first item and ends with the last, with an error, which is raised here, or when this iterator is closed.
+    The thread starts with the first item. It ends after the last item, on an error, which is raised here, or when this iterator is closed.
     """
     queue: Queue[tuple[str, T | BaseException | None]] = Queue(ahead)
     stopped = threading.Event()

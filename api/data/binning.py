@@ -1,4 +1,4 @@
-"""Recorded events put into time steps."""
+"""Bin recorded events into time steps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from snnc.errors import DataOptionError, SampleError
 
 @dataclass(frozen=True)
 class Bin:
-    """Convert events to spikes in time steps, and group them into larger cells of the sensor.
+    """Convert events to spikes in time steps, and merge neighbouring sensor cells.
 
-    Of `steps`, `dt` and `duration`, give two, or one of the first two:
+    Give `steps` or `dt` alone, or `steps` with `dt` or `duration`:
 
-    - ``steps, dt``: step k takes events from k dt until (k + 1) dt; later ones are dropped.
+    - ``steps, dt``: step k contains events from k dt until (k + 1) dt; later ones are dropped.
     - ``steps, duration``: the same with ``dt = duration / steps``.
-    - ``dt``: as many steps as the sample needs; those of a batch end with the longest of its samples.
+    - ``dt``: as many steps as the sample needs; a batch has as many as its longest sample.
     - ``steps``: the time from the sample's first to its last event is divided into this many steps.
 
     Parameters
@@ -32,16 +32,16 @@ class Bin:
     steps
         Number of steps.
     dt
-        Seconds of a step.
+        Length of a step in seconds.
     duration
-        Seconds of all steps.
+        Length of all steps together in seconds.
     downsample
-        Number of neighbouring channels, or of rows and columns, that become one; a number for each axis, or one for all. The last
+        Number of neighbouring channels, or of rows and columns, merged into one: a number per axis, or one for all. The last
         cell may have fewer.
     polarity
-        ``"channels"``: off and on are separate channels, the first axis; ``"merged"``: the two are merged, without that axis.
+        ``"channels"``: off and on events are separate channels on the first axis; ``"merged"``: they are merged, without that axis.
     counts
-        Return the number of events in each cell as an array of values; otherwise one or more events are one spike.
+        Whether to return the number of events per cell as values; otherwise one or more events are one spike.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Bin:
             if value is not None:
                 check_number(name, value, 1e-6, 1e6)
         if (self.steps is None and self.dt is None) or (self.duration is not None and (self.steps is None or self.dt is not None)):
-            raise DataOptionError("of steps, dt and duration give: steps and dt, steps and duration, dt alone, or steps alone.")
+            raise DataOptionError("give steps and dt, steps and duration, dt alone, or steps alone, but no other combination of them.")
         for factor in self.downsample if isinstance(self.downsample, tuple) else (self.downsample,):
             check_whole("downsample", factor, 1)
         if self.polarity not in ("channels", "merged"):
@@ -93,7 +93,7 @@ class Bin:
 
     @cached_property
     def _length(self) -> Fraction:
-        """Microseconds of a step."""
+        """Length of a step in microseconds."""
         return _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
 
     def _cells(self, events: Aer) -> tuple[Array, Shape]:
@@ -118,5 +118,5 @@ class Bin:
 
 
 def _exact(seconds: float | None) -> Fraction:
-    """Return microseconds as the decimal number that was written; denominators stay small enough for 64-bit products."""
+    """Return the decimal number `seconds` in microseconds, with a denominator small enough for 64-bit products."""
     return (Fraction(repr(float(seconds or 0))) * 1_000_000).limit_denominator(10_000)

@@ -1,4 +1,4 @@
-"""Checks of settings."""
+"""Range checks of the settings of data sets, transforms and encoders."""
 
 from __future__ import annotations
 

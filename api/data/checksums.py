@@ -1,4 +1,4 @@
-"""Checksums of the archives that the publishers of data sets provide."""
+"""Published checksums of data set archives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OFFICIAL: Final = {
     "Test.zip": "69ca8762b2fe404d9b9bad1103e97832",
     "DvsGesture.tar.gz": "8a5c71fb11e24e5ca5b11866ca6c00a1",
 }
-"""MD5 by name of the archive, as torchvision (MNIST), tonic (SHD, SSC) and SpikingJelly (N-MNIST, DVS-Gesture, SHD) list them."""
+"""MD5 by archive name, as listed by torchvision (MNIST), tonic (SHD, SSC) and SpikingJelly (N-MNIST, DVS-Gesture, SHD)."""
 
 
 def verify_archive(path: str | Path) -> None:
@@ -40,8 +40,8 @@ def verify_archive(path: str | Path) -> None:
     """
     file = Path(path)
     if file.name not in OFFICIAL:
-        raise ChecksumError(f"no checksum is known for a file called {file.name!r}; those that are: {', '.join(OFFICIAL)}.")
+        raise ChecksumError(f"no checksum is known for a file called {file.name!r}; known files: {', '.join(OFFICIAL)}.")
     with opened_file(file) as stream:
         found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != OFFICIAL[file.name]:
-        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, but the published file {OFFICIAL[file.name]}; download it again.")
+        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, but the published file has {OFFICIAL[file.name]}; download it again.")

@@ -1,4 +1,4 @@
-"""Combining samples and targets into a batch."""
+"""Combine samples and targets into a batch."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from snnc.errors import SampleError
 
 
 def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
-    """Return the batch of some samples.
+    """Return a batch of samples.
 
     Parameters
     ----------
     samples
-        Spikes in steps, or arrays of one shape. Spikes of samples with fewer steps than the longest end earlier.
+        Spikes in steps, or arrays of equal shape. Samples with fewer steps than the longest have no spikes in the remaining steps.
     timed
         Whether the first axis of arrays is time; otherwise T is 1.
 
     Returns
     -------
     Events or Array
-        [T, B, *shape]; of spikes, an address that occurs more than once in a step is one spike.
+        [T, B, *shape]. An address that occurs several times in a step is one spike.
 
     Raises
     ------
     SampleError
-        The samples are events that were not binned, or differ in shape.
+        The samples are events that are not binned, or they differ in shape.
     """
     first = samples[0]
     if isinstance(first, Spikes):
         return _spikes([_as_spikes(s, first) for s in samples])
     if isinstance(first, Aer) or any(isinstance(s, Aer | Spikes) for s in samples):
-        raise SampleError("the samples are events as they were recorded; bin them: data.map(snnc.data.Bin(steps=…, dt=…)).")
+        raise SampleError("the samples are recorded events; bin them: data.map(snnc.data.Bin(steps=…, dt=…)).")
     arrays = [np.asarray(s) for s in cast("Sequence[Array]", samples)]
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
         shown = ", ".join(str(list(s)) for s in sorted(shapes, key=str)[:3])
-        raise SampleError(f"samples of one batch have the shapes {shown}; give all one shape, for example with map().")
+        raise SampleError(f"samples of one batch have the shapes {shown}; give all of them one shape, for example with map().")
     if timed and arrays[0].ndim < 1:
-        raise SampleError("a sample is a single number; a sample is [T, *shape].")
+        raise SampleError("a sample is a single number; it must be [T, *shape].")
     return np.stack(arrays, axis=1) if timed else np.stack(arrays)[None]
 
 
 def targets_of(targets: Sequence[Any]) -> Array:
-    """Return the targets of a batch as an array: class indices as int64, others as they are.
+    """Return the targets of a batch as an array: class indices as int64, other targets unchanged.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def targets_of(targets: Sequence[Any]) -> Array:
     except ValueError:
         found = np.empty(0, object)
     if found.dtype.kind not in "biuf":
-        raise SampleError(f"the target of a sample is {targets[0]!r}; give class indices, whole numbers, or arrays of one shape.")
+        raise SampleError(f"the target of a sample is {targets[0]!r}; give class indices (whole numbers), or arrays of one shape.")
     return found.astype(np.int64) if found.dtype.kind in "iub" and found.ndim == 1 else found
 
 
 def _as_spikes(sample: Sample, first: Spikes) -> Spikes:
     if not isinstance(sample, Spikes) or sample.shape != first.shape:
         shown = list(sample.shape) if isinstance(sample, Spikes) else "no spikes"
-        raise SampleError(f"samples of one batch are {list(first.shape)} and {shown} in a step; give all one shape.")
+        raise SampleError(f"samples of one batch have the shapes {list(first.shape)} and {shown} per step; give all of them one shape.")
     return sample
 
 
@@ -77,5 +77,5 @@ def _spikes(samples: Sequence[Spikes]) -> Events:
     sample = np.repeat(np.arange(len(samples)), [len(s.at) for s in samples])
     at, units = np.concatenate([s.at for s in samples]), np.concatenate([s.units for s in samples])
     if len(units) and (units.min() < 0 or units.max() >= prod(shape)):
-        raise SampleError(f"a spike has the address {units[(units < 0) | (units >= prod(shape))][0]}; a step has {prod(shape)} of them.")
+        raise SampleError(f"a spike has the address {units[(units < 0) | (units >= prod(shape))][0]}; a step has {prod(shape)} addresses.")
     return Events.from_aer(at, sample, units, (max(steps, 1), len(samples), *shape))

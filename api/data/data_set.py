@@ -26,14 +26,14 @@ _AHEAD: Final = 2
 
 
 class SampleSource(Protocol):
-    """The source of the samples of a data set.
+    """Source of the samples of a data set.
 
     Attributes
     ----------
     classes
-        Number of classes; None: unknown.
+        Number of classes; None if unknown.
     timed
-        Whether the first axis of samples that are arrays is time.
+        Whether the first axis of array samples is time.
     """
 
     @property
@@ -45,18 +45,18 @@ class SampleSource(Protocol):
     def __len__(self) -> int: ...
 
     def opened(self) -> AbstractContextManager[Reader]:
-        """Open the files for one pass; only one thread calls the reader."""
+        """Open the files for one pass over the data; only one thread calls the reader."""
         ...
 
 
 @runtime_checkable
 class Transform(Protocol):
-    """A step from sample to sample that may draw random numbers: binning, an encoder, an augmentation.
+    """A function from sample to sample that may draw random numbers: binning, an encoder, an augmentation.
 
     Attributes
     ----------
     gives_time
-        Whether its result has a time axis, for any input.
+        Whether the result has a time axis, whatever the input.
     """
 
     @property
@@ -69,9 +69,9 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Samples in files, read, transformed and joined batch by batch.
+    """Samples in files, read, transformed and collated batch by batch.
 
-    Nothing is read before :meth:`batches` is iterated, and memory holds a few batches. Data sets are immutable: each method
+    Nothing is read until :meth:`batches` is iterated, and only a few batches are in memory. Data sets are immutable: each method
     returns a new one.
 
     Parameters
@@ -79,11 +79,11 @@ class DataSet:
     source
         The samples.
     chosen
-        Indices of its samples in the source, in order; None: all.
+        Indices of its samples in the source, in order; None for all.
     transforms
-        Steps that are applied to each sample, in order.
+        Transforms applied to each sample, in order.
     ahead
-        Number of batches that the background thread reads ahead.
+        Number of batches that the background thread prepares in advance.
 
     Examples
     --------
@@ -108,14 +108,14 @@ class DataSet:
 
     @property
     def classes(self) -> int | None:
-        """Number of classes; None: unknown."""
+        """Number of classes; None if unknown."""
         return self.source.classes
 
     @property
     def fingerprint(self) -> str:
-        """Text that identifies the data set, so that training is resumed with the same one: its kind, samples and transforms.
+        """Text that identifies the data set by its kind, samples and transforms; a resumed training checks it.
 
-        Names of files are left out, because they may move; so are the contents of files and functions.
+        It contains no file names, because files may move, and does not depend on the contents of files and functions.
         """
         chosen = "all" if self.chosen is None else hashlib.sha256(self.chosen.astype(np.int64).tobytes()).hexdigest()
         steps = ", ".join(type(t).__name__ if isinstance(t, _Function) else repr(t) for t in self.transforms)
@@ -124,16 +124,16 @@ class DataSet:
     def batches(
         self, size: int, *, order: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None, epoch: int = 0
     ) -> Iterator[tuple[InputValues, Array]]:
-        """Yield one batch after another; a background thread reads and transforms the next ones.
+        """Yield the batches; a background thread reads and transforms them in advance.
 
         Parameters
         ----------
         size
-            Samples of a batch; the last one may be smaller.
+            Samples per batch; the last batch may be smaller.
         order
-            Positions of the samples in this data set, for example a permutation, or the rest of one; None: all, in order.
+            Positions of the samples in this data set, for example a permutation or a part of one; None for all, in order.
         epoch
-            Number of the epoch. Random numbers depend on it, on the seed of the transform and on the number of the sample.
+            Number of the epoch. Random numbers depend on it, on the seed of the transform and on the index of the sample.
 
         Yields
         ------
@@ -147,7 +147,7 @@ class DataSet:
         DataFormatError
             A file is damaged.
         SampleError
-            The samples cannot be put together.
+            The samples cannot be combined into a batch.
         """
         check_whole("size", size, 1)
         check_whole("epoch", epoch, 0)
@@ -167,7 +167,7 @@ class DataSet:
         return replace(self, chosen=places if self.chosen is None else self.chosen[places])
 
     def split(self, fraction: float, seed: int = 0) -> tuple[DataSet, DataSet]:
-        """Return two data sets that share no sample: a random `fraction` of the samples, and the others.
+        """Return two data sets without common samples: a random `fraction` of the samples, and the rest.
 
         Raises
         ------
@@ -183,13 +183,13 @@ class DataSet:
         return self.take(np.sort(mixed[:first])), self.take(np.sort(mixed[first:]))
 
     def map(self, change: Transform | Callable[[Any], Any]) -> DataSet:
-        """Return the data set whose samples are changed: by binning, an encoder, an augmentation, or a function.
+        """Return the data set with transformed samples: by binning, an encoder, an augmentation, or a function.
 
         Parameters
         ----------
         change
-            A :class:`Transform`, or a function from a sample, :class:`snnc.data.Aer`, :class:`snnc.data.Spikes` or an array, to
-            another one. It runs in the background thread.
+            A :class:`Transform`, or a function from sample to sample; a sample is a :class:`snnc.data.Aer`, a
+            :class:`snnc.data.Spikes` or an array. It runs in the background thread.
         """
         step = change if isinstance(change, Transform) else _Function(change)
         return replace(self, transforms=(*self.transforms, step))
@@ -205,7 +205,7 @@ class DataSet:
                 yield collate([s for s, _ in samples], samples[0][1]), targets_of(targets)
 
     def _changed(self, sample: Sample, number: int, epoch: int) -> tuple[Sample, bool]:
-        """Return the changed sample, and whether an array of it has a time axis."""
+        """Return the transformed sample, and whether it has a time axis if it is an array."""
         timed = self.source.timed
         for place, step in enumerate(self.transforms):
             sample = step.apply(sample, Draw(epoch, number, place, timed))
@@ -215,10 +215,10 @@ class DataSet:
     def _checked(self, given: Any, name: str) -> Array:
         places = np.asarray(given)
         if places.ndim != 1 or (places.dtype.kind not in "iu" and len(places)):
-            raise DataOptionError(f"{name} is {places.dtype} {list(places.shape)}; give positions of samples, whole numbers in one row.")
+            raise DataOptionError(f"{name} is {places.dtype} {list(places.shape)}; give a list of sample positions (whole numbers).")
         wrong = (places < 0) | (places >= len(self)) if len(places) else np.zeros(0, bool)
         if wrong.any():
-            raise DataOptionError(f"{name} holds {places[wrong][0]}; the data set has the samples 0 … {len(self) - 1}.")
+            raise DataOptionError(f"{name} contains {places[wrong][0]}; the data set has the samples 0 … {len(self) - 1}.")
         return places.astype(np.int64)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""Encoding values as spikes: by rate, latency, change, level, or a population of receptive fields.
+"""Encode values as spikes: by rate, latency, change, level, or a population of receptive fields.
 
-:class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``; the result for a sample does not depend on its batch.
+:class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``, except that a sample's result does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from snnc.errors import DataOptionError, SampleError
 
 @dataclass(frozen=True)
 class Rate:
-    """Draw spikes at random, independently for each unit and step, with the value as the rate.
+    """Draw random spikes, independent for each unit and step, at the rate given by the value.
 
     Parameters
     ----------
     steps
-        Number of steps; None: the sample has a time axis, each step of which gives its own rates.
+        Number of steps; None for samples with a time axis, whose steps each have their own rates.
     gain, offset
         The rate is ``gain x + offset``.
     kind
-        ``"bernoulli"``: the rate, within 0 … 1, is the probability of a spike. ``"poisson"``: it is the expected number of events in a
-        step, and one or more are a spike: ``1 - exp(-rate)``.
+        ``"bernoulli"``: the rate, clipped to 0 … 1, is the probability of a spike. ``"poisson"``: the rate is the expected number of
+        events in a step, and a step with events has one spike: probability ``1 - exp(-rate)``.
     seed
         Seed of the random numbers, which also depend on the epoch and the sample.
     """
@@ -58,21 +58,21 @@ class Rate:
 class Latency:
     """Let each unit fire once, earlier for larger values.
 
-    A value x fires at ``tau log(x / (x - threshold))`` steps, the time that a membrane without threshold noise takes to charge, or at
+    A value x fires at ``tau log(x / (x - threshold))`` steps, the charging time of a leaky membrane with this threshold, or at
     ``tau (1 - x)`` if `linear`, rounded to a step.
 
     Parameters
     ----------
     steps
-        Number of steps. A spike that would be later is left out.
+        Number of steps. Later spikes are dropped.
     tau
         Time constant in steps.
     threshold
-        Values below it fire as late as the threshold itself.
+        Smaller values fire as late as this value.
     first
         Step of the earliest possible spike.
     normalize
-        Stretch the times of the sample over all steps.
+        Whether to stretch the times of the sample over all steps.
     linear
         Whether times are linear in the value.
     clip
@@ -94,14 +94,16 @@ class Latency:
         check_number("tau", self.tau, 1e-30, 1e30)
         check_number("threshold", self.threshold, 0, 1)
         if self.threshold in (0, 1) or self.first > self.steps - 1:
-            raise DataOptionError(f"threshold is {self.threshold} and first {self.first}; they lie in 0 … 1 and below steps, {self.steps}.")
+            raise DataOptionError(
+                f"threshold is {self.threshold} and first is {self.first}; they must be in 0 … 1 and below steps, {self.steps}."
+            )
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
         values = _without_time(sample, draw, "Latency").astype(np.float32)
         if values.size and (values.min() < 0 or values.max() > 1):
             raise SampleError(
-                f"Latency takes values of 0 to 1, but the sample has {values.min():g} to {values.max():g}; scale it with map()."
+                f"Latency requires values from 0 to 1, but the sample has {values.min():g} to {values.max():g}; scale it with map()."
             )
         at = np.rint(self._linear(values) if self.linear else self._logarithmic(values)).astype(np.int64).reshape(-1)
         fires = at < self.steps
@@ -130,11 +132,11 @@ class Delta:
     Parameters
     ----------
     threshold
-        Smallest change that fires.
+        Smallest change that causes a spike.
     padding
-        Whether the value before the first step equals the first; otherwise it is 0.
+        Whether the value before the first step equals the first value; otherwise it is 0.
     off
-        Whether a decrease by the threshold fires too; spikes are then [T, 2, *shape], falls first and rises second.
+        Whether a decrease by the threshold fires too; spikes are then [T, 2, *shape], decreases first, then increases.
     """
 
     threshold: float = 0.1
@@ -164,7 +166,7 @@ class Threshold:
     level
         The level.
     steps
-        Number of steps; None: the sample has a time axis.
+        Number of steps; None for samples with a time axis.
     """
 
     level: float = 0.5
@@ -182,23 +184,23 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Population:
-    """Give each value to a population of units with Gaussian receptive fields; each unit fires once, earlier for a stronger response.
+    """Encode each value by units with Gaussian receptive fields; each unit fires once, earlier for a stronger response.
 
-    Unit i of n has its centre at ``low + (2 i - 1) / 2 (high - low) / (n - 2)``, i from 0, and the width ``(high - low) / (beta (n - 2))``;
-    a response r of 1 fires in the first step, of 0 in the last. After Bohte, Kok and La Poutre (2002), section 4.
+    Unit i of n (from 0) has the centre ``low + (2 i - 1) / 2 (high - low) / (n - 2)`` and the width ``(high - low) / (beta (n - 2))``;
+    a response of 1 fires in the first step, a response of 0 in the last. After Bohte, Kok and La Poutre (2002), section 4.
 
     Parameters
     ----------
     units
-        Number of units of a value, 3 or more; spikes are [T, *shape, units].
+        Number of units per value, 3 or more; spikes are [T, *shape, units].
     steps
         Number of steps.
     low, high
         Range of the values.
     beta
-        Sharpness of the fields.
+        Sharpness of the receptive fields.
     least
-        Responses below it do not fire.
+        Smallest response that fires.
     """
 
     units: int
@@ -216,7 +218,7 @@ class Population:
         check_number("beta", self.beta, 1e-30, 1e30)
         check_number("least", self.least, 0, 1)
         if not self.low < self.high < float("inf"):
-            raise DataOptionError(f"the range of the values is {self.low!r} … {self.high!r}; the second number must be the larger one.")
+            raise DataOptionError(f"the range of the values is {self.low!r} … {self.high!r}; the second number must be larger.")
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
@@ -231,7 +233,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Give the values of a sample without time to every step.
+    """Repeat the values of a sample without time axis at every step.
 
     Parameters
     ----------
@@ -256,19 +258,17 @@ def _check_steps(steps: int | None) -> None:
 
 
 def _in_time(sample: Sample, steps: int | None, draw: Draw, who: str) -> Array:
-    """Return [steps, *shape]: a sample with a time axis, or one without it in every step."""
+    """Return [steps, *shape]: the sample itself if it has a time axis, otherwise the sample repeated in every step."""
     values = values_of(sample, who)
     if draw.timed and steps is not None:
-        raise SampleError(f"{who} is given steps={steps}, but the samples {list(values.shape)} have a time axis; leave steps out.")
+        raise SampleError(f"{who} has steps={steps}, but the samples {list(values.shape)} have a time axis; leave steps out.")
     if not draw.timed and steps is None:
-        raise SampleError(
-            f"{who} takes samples with a time axis, but these, {list(values.shape)}, have none; give steps where it takes them."
-        )
+        raise SampleError(f"{who} without steps requires samples with a time axis, but these, {list(values.shape)}, have none.")
     return values if steps is None else np.broadcast_to(values, (steps, *values.shape))
 
 
 def _without_time(sample: Sample, draw: Draw, who: str) -> Array:
     values = values_of(sample, who)
     if draw.timed:
-        raise SampleError(f"{who} takes values without a time axis, but the samples {list(values.shape)} have one.")
+        raise SampleError(f"{who} requires values without a time axis, but the samples {list(values.shape)} have one.")
     return values

@@ -1,4 +1,4 @@
-"""Data sets named on the command line or in a recipe, ``shd:path/to/shd_train.h5``, and settings that turn their samples into inputs."""
+"""Data sets named on the command line or in a recipe, such as ``shd:path/to/shd_train.h5``, and their conversion to network inputs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _BINNED: Final = ("dt", "duration", "downsample", "polarity")
 
 @dataclass(frozen=True)
 class Reading:
-    """How samples become inputs; None selects the default.
+    """Settings that convert samples to inputs; None selects the default.
 
     Attributes
     ----------
     steps
-        Number of steps; None: that of the network.
+        Number of steps; None for that of the network.
     dt, duration, downsample, polarity
         For events: see :class:`snnc.data.Bin`.
     encoder
@@ -52,12 +52,12 @@ class Reading:
 
     @property
     def given(self) -> list[str]:
-        """Names of the settings that are given."""
+        """Names of the settings that are not None."""
         return [f.name for f in fields(self) if getattr(self, f.name) is not None]
 
 
 def split_name(text: str) -> tuple[str, Path] | None:
-    """Return the kind and the path of ``KIND:PATH``; None for the path of an archive.
+    """Return the kind and the path of ``KIND:PATH``; None if `text` is the path of an archive.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def split_name(text: str) -> tuple[str, Path] | None:
         return None
     if kind not in KINDS or not path:
         raise DataOptionError(
-            f"{text!r} names no data: give an npz archive, or KIND:PATH, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
+            f"{text!r} is not data: give an npz archive, or KIND:PATH, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
         )
     return kind, Path(path)
 
@@ -88,7 +88,7 @@ def read_named(kind: str, path: Path) -> DataSet:
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
-    """Return the data set with samples as inputs of the network: binned or encoded.
+    """Return the data set with its samples binned or encoded as inputs of the network.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
     reading
         The settings.
     steps
-        Number of steps of the network; None: any number.
+        Number of steps of the network; None for any number.
     shape
         Shape of the network's input; None if there are several inputs.
 
@@ -116,14 +116,14 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
 
 def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
     if steps is None and reading.dt is None:
-        raise DataOptionError(f"{kind!r} holds events; give steps, dt or duration (--bin-steps, --bin-time or --bin-duration).")
+        raise DataOptionError(f"{kind!r} contains events; give steps, dt or duration (--bin-steps, --bin-time or --bin-duration).")
     chosen: dict[str, Any] = {name: getattr(reading, name) for name in _BINNED if getattr(reading, name) is not None}
     return Bin(steps=steps, **chosen)
 
 
 def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
     if steps is None:
-        raise DataOptionError(f"{kind!r} holds images; give the number of steps that they are encoded in (--bin-steps).")
+        raise DataOptionError(f"{kind!r} contains images; give the number of steps in which to encode them (--bin-steps).")
     made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
     if name not in made:
@@ -133,7 +133,7 @@ def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency |
 
 @dataclass(frozen=True)
 class _Shaped:
-    """Reshapes a step to the network's input, if it has as many values: 2 x 34 x 34 pixels become 2312 neurons."""
+    """Reshape each step to the network's input if the sizes are equal: 2 x 34 x 34 pixels become 2312 neurons."""
 
     shape: Shape
     gives_time: bool = False

@@ -1,4 +1,4 @@
-"""The forms of a sample: events as recorded, spikes in time steps, or an array."""
+"""Forms of a sample: events as recorded, spikes in time steps, or an array."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Aer:
 
     @property
     def space(self) -> Shape:
-        """The axes of `shape` other than the polarity."""
+        """The axes of `shape` without the polarity."""
         return self.shape[1:] if self.polar else self.shape
 
 
@@ -54,13 +54,13 @@ class Spikes:
     Attributes
     ----------
     at
-        [spikes], the step of each.
+        [spikes], the step of each spike.
     units
         [spikes], flat indices into `shape`.
     steps
         Number of steps.
     shape
-        Shape of the array of one step.
+        Shape of one step.
     """
 
     at: Array
@@ -76,18 +76,18 @@ class Spikes:
 
     @classmethod
     def of(cls, fired: Array) -> Spikes:
-        """List the nonzero values of [steps, *shape]."""
+        """Return the spikes at the nonzero values of [steps, *shape]."""
         at, units = np.nonzero(fired.reshape(len(fired), -1))
         return cls(at, units, len(fired), fired.shape[1:])
 
 
 Sample: TypeAlias = Aer | Spikes | Array
-"""One sample."""
+"""One sample of a data set."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Identifies one use of a sample in training; its random numbers are derived from it.
+    """Identifies one use of a sample in training; seeds its random numbers.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Draw:
     place
         Index of the transform in its data set's chain of transforms.
     timed
-        Whether the first axis of an array is time.
+        Whether the first axis of an array sample is time.
     """
 
     epoch: int
@@ -107,12 +107,12 @@ class Draw:
     timed: bool
 
     def stream(self, seed: int) -> Stream:
-        """Return the random numbers of this sample in this epoch."""
+        """Return the random stream of this use of the sample for a transform's `seed`."""
         return Stream([seed, self.epoch, self.sample, self.place])
 
 
 def events_of(sample: Sample, who: str) -> Aer:
-    """Return `sample`, which must consist of recorded events; `who` names the transform in the message.
+    """Return `sample`, which must be recorded events; `who` is the transform named in the message.
 
     Raises
     ------
@@ -121,12 +121,12 @@ def events_of(sample: Sample, who: str) -> Aer:
     """
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
-        raise SampleError(f"{who} takes events as they were recorded, but the sample is {form}; put {who} before binning and encoders.")
+        raise SampleError(f"{who} requires events as recorded, but the sample is {form}; put {who} before binning and encoders.")
     return sample
 
 
 def values_of(sample: Sample, who: str) -> Array:
-    """Return `sample`, which must be an array; `who` names the transform in the message.
+    """Return `sample`, which must be an array; `who` is the transform named in the message.
 
     Raises
     ------
@@ -134,5 +134,5 @@ def values_of(sample: Sample, who: str) -> Array:
         The sample has another form.
     """
     if isinstance(sample, Aer | Spikes):
-        raise SampleError(f"{who} takes an array of values, but the sample is events; bin events with snnc.data.Bin instead.")
+        raise SampleError(f"{who} requires an array of values, but the sample is events; bin events with snnc.data.Bin instead.")
     return sample

@@ -1,4 +1,4 @@
-"""Files that appear completely or not at all: written next to their place, then renamed."""
+"""Write files completely or not at all: into a temporary file in the same folder, which is then renamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.errors import OutputFileError, SameFileError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open `path` for writing; it changes only when the block ends without an error.
+    """Open `path` for writing; the file appears, or is replaced, only when the block ends without an error.
 
     Raises
     ------
@@ -38,36 +38,36 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8 to a file, completely or not at all."""
+    """Write a text to a file in UTF-8, completely or not at all."""
     with whole_file(path) as stream:
         stream.write(text.encode())
 
 
 def check_output(output: Path | None, *read: Path | None) -> None:
-    """Refuse to write a file over one that the command reads, or over a file of a project.
+    """Refuse to overwrite a file that the command reads, or a file of a project.
 
     Parameters
     ----------
     output
         The file to write; None and ``-`` are not files.
     read
-        The file that the command reads.
+        Files that the command reads.
 
     Raises
     ------
     SameFileError
-        The file would be overwritten.
+        The output is one of these files.
     """
     if output is None or str(output) == "-" or not output.is_file():
         return
     for given in read:
         if given is not None and given.exists() and output.samefile(given):
-            raise SameFileError(f"{str(output)!r} would be written over what this command reads; give another file to write.")
+            raise SameFileError(f"{str(output)!r} is a file that this command reads; give another output file.")
     place = output.resolve()
     for folder in (place.parent, place.parent.parent):
         own = written_files(folder)
         if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
-            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another file to write.")
+            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another output file.")
 
 
 def _reason(error: OSError) -> str:

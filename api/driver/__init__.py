@@ -1,1 +1,1 @@
-"""One function for each action of a user: load, lower, plan, compile, estimate, convert."""
+"""User actions, one function each: load, lower, plan, compile, estimate, convert."""

@@ -1,4 +1,4 @@
-"""The activity of neurons: measured on a user's data with the reference backend, or assumed."""
+"""Activity of neurons: measured on data with the reference backend, or assumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.errors import OptionValueError
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
-    """Assume that every value of a source that sends spikes is a spike with probability `value` in each step.
+    """Return an activity in which every value of a spiking source is a spike with probability `value` in each step.
 
     Raises
     ------
@@ -30,12 +30,12 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
 
 
 def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
-    """Return the buffers of the sources that send spikes."""
+    """Return the buffers of all spiking sources."""
     return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]); count spikes, and neurons in the support of their surrogate."""
+    """Run `inputs` (input id -> [T, B, *shape]) and count spikes, and neurons within the support of their surrogate."""
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
     memory = SequenceArrays(program, steps, batch, parameters, np.dtype(np.float32))

@@ -1,4 +1,4 @@
-"""Compile any model to a session, in memory or through a project's folder."""
+"""Compile any model into a session, in memory or through a project folder."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def compile(
 ) -> Session:
     """Compile a network for a target.
 
-    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
+    An option that has no effect on the target, or without a loss, raises an error; docs/reference/options.md lists the options per target.
 
     Parameters
     ----------
     model
-        A :class:`~snnc.frontends.dsl.network.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
+        A :class:`~snnc.frontends.dsl.network.Network`, a graph, a model file (ONNX or NIR), or a folder written by snnc.
     target
         ``"cpu"`` (a C++ program for this processor), ``"cuda"`` (a CUDA program for a GPU), ``"reference"`` (NumPy), a machine such
         as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
@@ -62,20 +62,20 @@ def compile(
     batch
         Samples of one run or training step.
     loss, optimizer, surrogate
-        Objects, or their names as on the command line; with a loss the network can be trained (by default with Adam).
+        Objects, or their names as on the command line. With a loss the network can be trained, by default with Adam.
     seed
         Seed of all random numbers.
     capacity
-        Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: events per
+        Events per sample in one window; by default derived from the activity. On reference and cpu, in mode ``"drop"``: events per
         step.
     mode
         ``"exact"`` sends events beyond the capacity in further windows, ``"drop"`` drops them.
     drop
-        In mode ``"drop"``, spikes that are kept: those of the ``"lowest"`` ids, or ``"random"`` ones.
+        In mode ``"drop"``, which spikes are kept: those with the ``"lowest"`` ids, or ``"random"`` ones.
     calibrate
-        Inputs in the layout of the model, on which the activity of the neurons is measured.
+        Inputs in the layout of the model, to measure the activity of the neurons.
     output
-        Folder for the project; by default one that is deleted with the session.
+        Folder for the project; by default a temporary one, deleted with the session.
     dt
         Seconds per step, for models in continuous time.
     input_kind
@@ -85,20 +85,20 @@ def compile(
         receive no gradient, so machines move less data; this changes the gradient, see the page on the gradient window.
     recompute
         ``"auto"``: if the states of all steps do not fit, only those of one segment are stored, and the other segments run forward again
-        before they run backward; ``"off"``: never; a number: always, with this many iterations in a segment. Results are
+        before they run backward; ``"off"``: never; a number: always, with this many iterations per segment. Results are
         equal.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
-        inputs segment by segment; ``"boundaries"``: also, streaming memory holds the first states of segments; ``"history"``: it holds all
+        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: it stores all
         states of segments, which then do not run again; ``"auto"``: the fastest of these, if one is needed. Results are equal.
     parts
-        Number of parts that populations with sparse connections are cut into, 1 for none; by default the number with the fastest predicted
-        step.
+        Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
+        predicted step.
     memory
         On the processor and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, only
         those between two checkpoints are stored, and steps run forward again before they run backward. Gradients are equal, on a GPU up to
         the order of sums. On the processor the longest segments that fit are used, and shortened if later sequences have more spikes. A
-        limit that no segment length meets is refused before the first update. Runs process fewer samples at once.
+        limit that no segment length meets is an error before the first update. Runs without training process fewer samples at once.
     threads
         On the processor: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
@@ -112,17 +112,17 @@ def compile(
         dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"bfloat16"``
         rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
         of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
-        ``"float16"`` stores the history that the backward pass reads as half numbers; without a loss (not in PopTorch's package), the
+        ``"float16"`` stores the history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the
         weights. Sums, states and updated parameters are float32.
     half
-        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): the numbers that
-        ``"float16"`` stores as half numbers, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
-        :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the nearest, at random (``stochastic``), or with the remainders stored
+        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): the values that
+        ``"float16"`` stores in half precision, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
+        :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored
         (``master``).
     loss_output
-        The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
+        The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
-        Whether the trained weights of an older project in `output` are deleted; by default they are kept in ``before-1/``, see the page on
+        Whether to delete the trained weights of an older project in `output`; by default they are moved to ``before-1/``, see the page on
         projects.
     learnable
         Neuron parameters to train in addition to those of the model: ``"beta,threshold"`` of all populations that have
@@ -134,7 +134,7 @@ def compile(
     Raises
     ------
     SnncError
-        The error has a code; see the page on errors.
+        The error code is explained on the page on errors.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def compile(
     chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
     graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
-        raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
+        raise OptionConflictError("overwrite applies to a replaced folder; give output, or leave overwrite out.")
     if output is None:
         return open_graph(graph, chosen, calibrate)
     compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)
@@ -156,21 +156,21 @@ def compile(
 
 
 def open(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project, with the weights of its last training; if these cannot be used, a warning says so.
+    """Open a compiled project with the weights of its last training, or with a warning if these cannot be used.
 
     Parameters
     ----------
     folder
-        A folder that :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
+        A folder written by :func:`compile` or ``snnc compile``. Its C++ is compiled and executed, except for the target ``reference``.
     trust
-        Whether this is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
+        Whether to allow this for a project that somebody else compiled, whose sources were changed, or that others can change.
 
     Raises
     ------
     ProjectFolderError, DamagedProjectError
         The folder is not a project, or is damaged.
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
-        Its program was not compiled by this user, and is not trusted.
+        This user did not compile its program, and `trust` is false.
     """
     return _opened(Path(folder), lenient=True, trust=trust)
 
@@ -202,7 +202,7 @@ def _opened(where: Path, lenient: bool, trust: bool) -> Session:
 
 
 def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = None) -> Session:
-    """Compile `graph` and open it, in a temporary folder if it needs one."""
+    """Compile `graph` and open it, in a temporary folder if the target emits files."""
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
         return Session(open_engine(compiled, None), compiled)
@@ -220,7 +220,10 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, completely or not at all; `data` is for the activity, `overwrite` as in :func:`compile`."""
+    """Compile `graph` and write its project, completely or not at all.
+
+    `data` measures the activity; `overwrite` is that of :func:`compile`.
+    """
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)
@@ -236,7 +239,7 @@ def session_for(
     seed: int = 0,
     trust: bool = False,
 ) -> Session:
-    """Open a graph or project to run `arrays`; a machine is compiled for their number of samples and steps; `trust` as for :func:`open`."""
+    """Open a session that can run `arrays`; a machine is compiled for their number of steps and samples; `trust` is as in :func:`open`."""
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
@@ -248,8 +251,8 @@ def session_for(
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
-            f"the project's windows drop spikes beyond their capacity (mode 'drop'); on {wanted.target!r} all are sent, so "
-            "numbers may differ.",
+            f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "
+            "results may differ.",
             UserWarning,
             stacklevel=2,
         )
@@ -259,7 +262,7 @@ def session_for(
 
 
 def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Steps and samples that `arrays` hold."""
+    """Return the number of steps and of samples of `arrays`; None if no array has a time axis."""
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout

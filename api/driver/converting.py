@@ -1,4 +1,4 @@
-"""ReLU networks -> spiking networks, for programs and for the commands."""
+"""Convert ReLU networks to spiking networks, for Python programs and for the commands."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def ann2snn(
 ) -> Conversion:
     """Convert a feed-forward ReLU network to integrate-and-fire neurons and measure the loss of accuracy.
 
-    Each ReLU becomes a neuron with reset by subtraction that starts at half its threshold. Thresholds are balanced on one half of the
-    sample data, and both networks are compared on the other half. The network takes the same input at every step, and its output is the
-    mean over the steps: an estimate of the ReLU network's own output.
+    Each ReLU becomes a neuron that resets by subtraction and starts at half its threshold. Thresholds are balanced on one half of the
+    sample data, and both networks are compared on the other half. The network receives the same input at every step. The mean of its
+    output over the steps estimates the ReLU network's output.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def ann2snn(
         An ``.onnx`` file, or a ``torch.nn.Module`` (in which dropout and batch normalisation are then those of ``eval()``).
     calibration
         Samples that resemble the training data: an array [samples, *shape], a mapping of such arrays by input name, or an npz archive of
-        them. Class indices may be among them as ``y``.
+        them. They may include class indices as ``y``.
     labels
-        Class indices [samples]; with them, accuracy is measured.
+        Class indices [samples]; required to measure accuracy.
     steps
         Time steps of the spiking network: more steps are slower and more accurate.
     percentile
-        Percentile of the positive activations of a layer that becomes a firing rate of 1; 100 takes the maximum.
+        Percentile of a layer's positive activations that maps to a firing rate of 1; 100 is the maximum.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def ann2snn(
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """The options of a command about a conversion; None is the default.
+    """Conversion options of a command; None selects the default.
 
     Raises
     ------
     OptionValueError
-        Options of a conversion are given without it.
+        Conversion options are given, but no conversion is requested.
     """
 
     requested: bool
@@ -92,7 +92,7 @@ class ConversionRequest:
             return
         for option in ("calibration", "percentile", "steps"):
             if getattr(self, option) is not None:
-                raise OptionValueError(f"--{option} is for the conversion of a ReLU network; add --ann2snn, or leave it out.")
+                raise OptionValueError(f"--{option} applies to the conversion of a ReLU network; add --ann2snn, or leave it out.")
 
 
 def graph_for(
@@ -106,7 +106,7 @@ def graph_for(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted on demand; for the others see :func:`~snnc.driver.compiling.as_graph`.
+    """Return the graph of a command's model, converted if requested; for the other parameters see :func:`~snnc.driver.loading.as_graph`.
 
     Raises
     ------
@@ -119,8 +119,8 @@ def graph_for(
     check_without_rule(f"the ReLU network {str(model)!r}", detach)
     if conversion.calibration is None:
         raise CalibrationMissingError(
-            "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and y [samples], the "
-            "classes, if there are any."
+            "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and optionally y "
+            "[samples], the class indices."
         )
     given = {"steps": conversion.steps, "percentile": conversion.percentile}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -129,7 +129,7 @@ def graph_for(
 
 def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) -> Conversion:
     if is_project(model):
-        raise AlreadySpikingError(f"{str(model)!r} is a compiled project, which is a spiking network already; leave --ann2snn out.")
+        raise AlreadySpikingError(f"{str(model)!r} is a compiled project, and so already a spiking network; leave --ann2snn out.")
     return convert_file(model, arrays, **chosen)
 
 

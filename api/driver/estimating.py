@@ -1,4 +1,4 @@
-"""The cost of a network on a machine: the plan and its bounds, without emitting anything."""
+"""Predict the cost of a network on a machine: its plan and bounds, without emitting anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from snnc.project.compiled import Compiled
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A plan, and the time that the search for it took.
+    """A plan, and the time the planning took.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class Estimate:
     plan: Plan
     compile_s: float
     compiled: Compiled | None = field(default=None, repr=False)
-    """The planned network; None if only the plan was kept."""
+    """The planned network; None if only the plan is stored."""
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan, like :meth:`Session.report`.
+        """Write the report of the plan to a file, like :meth:`Session.report`.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Estimate:
         return file
 
     def to_data(self) -> dict[str, Any]:
-        """Return the numbers as JSON types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
+        """Return the results as JSON types; cycles and times are predictions for a training step, or a forward pass without a loss."""
         plan, memory = self.plan, self.plan.tile_memory
         return {
             "name": plan.name,
@@ -109,23 +109,23 @@ def estimate(
     input_kind: Kind | None = None,
     **given: Unpack[EstimateKeywords],
 ) -> Estimate:
-    """Predict the cost of a network on a machine; nothing is emitted, built or run.
+    """Predict the cost of a network on a machine, without emitting, building or running anything.
 
     Parameters
     ----------
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
-        As in :func:`snnc.compile`; the target is a machine.
+        As in :func:`snnc.compile`; the target must be a machine.
     recompute, streaming, parts
-        As for :func:`snnc.compile`.
+        As in :func:`snnc.compile`.
     activity
-        Assumed spikes per value and step of every source that sends spikes.
+        Assumed spikes per neuron and step of every spiking source.
     strategy
         ``"snnc"``, or a baseline for comparison.
 
     Raises
     ------
     SnncError
-        The error has a code; see the page on errors.
+        The error code is explained on the page on errors.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def estimate(
     """
     start = time.perf_counter()
     check_keywords(given, EstimateKeywords)
-    # The data only determine the activity of the plan, no other option.
+    # Calibration data affect only the activity, so they are not part of the options.
     calibrate = given.pop("calibrate", None)
     chosen = options(target, **given)
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"))
@@ -153,16 +153,16 @@ def estimate_graph(
     strategy: str = "snnc",
     start: float | None = None,
 ) -> Estimate:
-    """Map `graph` with the options `chosen`; `start` is the time at which the command began, by default now.
+    """Plan `graph` with the options `chosen`; `start` is when the command began, by default now.
 
     Raises
     ------
     EstimateError
-        The target is not a machine, or activity is both measured and assumed.
+        The target is not a machine, or an activity and data to measure it are both given.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:
-        raise EstimateError(f"the target {chosen.target!r} has no tiles and no cycles to estimate; give a machine (--target gc200).")
+        raise EstimateError(f"the target {chosen.target!r} has no tiles, so cycles cannot be estimated; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
     check_baseline(strategy, chosen)
@@ -174,7 +174,7 @@ def estimate_graph(
 
 
 def check_baseline(strategy: str, chosen: CompileOptions) -> None:
-    """Refuse parts: baselines place whole populations.
+    """Refuse `parts` for a baseline, which places whole populations.
 
     Raises
     ------
@@ -183,12 +183,12 @@ def check_baseline(strategy: str, chosen: CompileOptions) -> None:
     """
     if strategy != "snnc" and "parts" in chosen.requested():
         raise OptionConflictError(
-            f"the strategy {strategy!r} places complete populations on all tiles, and parts is {chosen.parts!r}; leave one of them out."
+            f"the strategy {strategy!r} places whole populations on all tiles, but parts is {chosen.parts!r}; leave one of them out."
         )
 
 
 def estimate_lines(found: Estimate) -> list[str]:
-    """Return the bounds as lines of text."""
+    """Return the bounds, the strategy and the planning time as lines of text."""
     data = found.to_data()
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "

@@ -1,4 +1,4 @@
-"""A project folder: the model as data, the options and the plan, next to the files that the target emitted."""
+"""Read and write a project folder: model, options and plan, stored next to the files that the target emits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.project.graph_file import SavedModel, save_graph, save_program
 
 
 def save_model(compiled: Compiled, folder: Path) -> None:
-    """Write the model, the options and the parts of a project."""
+    """Write the model, the options and, for split populations, the parts of a project."""
     model = folder / "model"
     model.mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
@@ -43,18 +43,18 @@ def read_project(folder: Path) -> Compiled:
         program, options = _program(saved, chosen, folder), chosen.own().for_plan()
         if options is None:
             return Compiled(saved.graph, chosen, program, None)
-        # The mapping is a third of all code, and only machines of tiles need it.
+        # Only targets with tiles need the mapping code, a third of all code, so it is imported here.
         from snnc.project.placed import read_placed
 
         return Compiled(saved.graph, chosen, program, *read_placed(prepared(saved.graph, chosen), program, options, folder))
 
 
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:
-    """Return the saved step program of a project that this user compiled or trusted; otherwise derive it from the graph.
+    """Return the stored step program if this user compiled or trusted the project; otherwise derive it from the graph.
 
-    Other projects are not trusted, and older projects have none.
+    Projects of others are not trusted, and older projects have no step program.
     """
     if has_known_program(folder):
-        with suppress(GraphDataError):  # of another version of snnc
+        with suppress(GraphDataError):  # written by another version of snnc
             return saved.program(chosen.loss, chosen.optimizer)
     return lower_graph(saved.graph, chosen).program

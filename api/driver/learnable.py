@@ -1,4 +1,4 @@
-"""Neuron parameters to be trained, chosen by name: ``learnable=`` and ``--learnable``."""
+"""Select neuron parameters for training by name: ``learnable=`` and ``--learnable``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import UnknownLearnableError
 
 MOST: Final = 6
@@ -14,19 +15,19 @@ MOST: Final = 6
 
 
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
-    """Return `graph` with parameters of its neurons learnable.
+    """Return a copy of `graph` with the named neuron parameters made learnable.
 
     Parameters
     ----------
     graph
-        The network; not modified.
+        The network; unchanged.
     wanted
-        Names, or a text of names between commas: ``beta`` of all populations that have one, ``hidden.beta`` of one population.
+        Names, or a text of names separated by commas: ``beta`` of every population that has one, ``hidden.beta`` of one population.
 
     Raises
     ------
     UnknownLearnableError
-        No population has such a parameter.
+        No population has a parameter of this name.
     """
     names = [name.strip() for name in (wanted.split(",") if isinstance(wanted, str) else wanted or ())]
     if not names:
@@ -37,14 +38,14 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
         for node, parameter in places:
             population = found.operation(node)
             assert isinstance(population, Population), "_places"
-            found.nx.nodes[node]["operation"] = replace(population, learnable=population.learnable | {parameter})
+            replace_operation(found, node, replace(population, learnable=population.learnable | {parameter}))
         chosen = ", ".join(f"{node}.{parameter}" for node, parameter in places)
         found.assumptions.append(f"Training changes {chosen}, as requested (learnable).")
     return found
 
 
 def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
-    """Population and parameter of each match of a name."""
+    """Return the populations that have the named parameter, each with the parameter."""
     populations = {node: operation.model.parameters for node, operation in graph.of_type(Population)}
     node, _, parameter = name.rpartition(".")
     if node:
@@ -55,7 +56,7 @@ def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
         known = [f"{node} has {', '.join(parameters)}" for node, parameters in populations.items() if parameters]
         more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
         raise UnknownLearnableError(
-            f"learnable (--learnable) names {name!r}, not a parameter of a neuron here; {'; '.join(known[:MOST]) or 'none has any'}"
-            f"{more}. Write beta for all that have one, or population.beta."
+            f"learnable (--learnable) contains {name!r}, which no neuron here has; {'; '.join(known[:MOST]) or 'no neuron has parameters'}"
+            f"{more}. Write beta for every population that has one, or population.beta."
         )
     return found

@@ -1,4 +1,4 @@
-"""Models in any supported form -> Graph."""
+"""Read a model in any supported form and return its Graph."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
 from snnc.compiler.lowering.capacities import Capacities
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
@@ -19,9 +20,9 @@ from snnc.project.graph_file import load_graph
 from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
-"""Kinds of models that can be turned into a graph."""
+"""Everything that can be turned into a graph."""
 _SIZES: Final = ("steps", "batch", "capacity", "memory", "threads", "truncate", "parts")
-"""Options that must be whole numbers of 1 or more."""
+"""Options that must be integers of 1 or more."""
 
 
 def as_graph(
@@ -34,9 +35,9 @@ def as_graph(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Turn any model into a new graph; `steps` replace the number of steps that the model fixes.
+    """Turn any model into a new graph; `steps` replaces the number of steps fixed by the model.
 
-    `lenient`: a project whose trained weights cannot be used gets the compiled weights.
+    With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def as_graph(
 
 def _set_input_kind(graph: Graph, kind: str) -> None:
     if kind not in ("spikes", "values"):
-        raise ModelFormatError(f"the input kind {kind!r} is not known; it is 'spikes' or 'values'.")
+        raise ModelFormatError(f"the input kind {kind!r} is unknown; it must be 'spikes' or 'values'.")
     for name, operation in list(graph.of_type(Input)):
-        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
+        replace_operation(graph, name, Input(operation.shape, kind, operation.layout))  # type: ignore[arg-type]  # checked above
 
 
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:
@@ -86,24 +87,24 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     dialect
         Framework whose NIR conventions apply.
     detach
-        Where gradients stop inside neurons, which model files do not define. ``"reset"`` (the default): a neuron's own spike is a constant
-        where it resets the neuron, as in snnTorch. ``"none"``: nowhere, the default of SpikingJelly. ``"all"``: wherever the
-        neuron itself reads its spike, in resets, adaptation and feedback without a synapse.
+        Where gradients stop inside neurons, which model files do not define. ``"reset"`` (default): the neuron's own spike is a constant
+        in its reset, as in snnTorch. ``"none"``: nowhere, as by default in SpikingJelly. ``"all"``: wherever the neuron reads its own
+        spike: in resets, in adaptation, and in feedback without a synapse.
 
     Raises
     ------
     ProjectFolderError
-        It is a folder that snnc did not write.
+        The path is a folder that snnc did not write.
     ModelFormatError, NoTimeStepError
-        A dialect, or seconds per step, are given for a file that is not a NIR file.
+        A dialect or a time step is given for a file that is not a NIR file.
     NoTimeError
-        It is a network without time; the message says whether it can be converted.
+        The network has no time; the message says whether it can be converted.
     SnncError
         The file cannot be read.
     """
     file = Path(path)
     if file.is_dir():
-        raise ProjectFolderError(f"{str(file)!r} is a folder without a compiled model; give a model file or what snnc compile wrote.")
+        raise ProjectFolderError(f"{str(file)!r} is a folder without a compiled model; give a model file or a folder from snnc compile.")
     from snnc.frontends.load import is_nir, load
     from snnc.frontends.onnx.errors import NoTimeError, OnnxError
 
@@ -121,7 +122,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
 
 
 def has_seconds(path: str | Path) -> bool:
-    """Return whether a model is in continuous time, as NIR files are."""
+    """Return whether a model is in continuous time, like NIR files."""
     from snnc.frontends.load import is_nir
 
     return Path(path).is_file() and is_nir(Path(path))
@@ -141,7 +142,7 @@ def check_without_rule(what: str, detach: str | None) -> None:
     from snnc.frontends.onnx.recovery.detaching import check_rule
 
     check_rule(detach)
-    raise DetachError(f"detach is {detach!r} (--detach), for model files; {what} defines itself where gradients stop; leave it out.")
+    raise DetachError(f"detach is {detach!r} (--detach), but {what} itself defines where gradients stop; leave it out.")
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
@@ -155,15 +156,15 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
         A dialect is given for a model that has none.
     """
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
-        raise OptionValueError(f"dt is {dt!r}; it must be a number of seconds above 0.")
+        raise OptionValueError(f"dt is {dt!r}; it must be a positive number of seconds.")
     if nir:
         return
     if dt is not None:
         raise NoTimeStepError(
-            f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
+            f"dt is {dt:g} s (--dt), which applies to NIR files; {what} is in discrete time, without seconds; leave it out."
         )
     if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, but {what} is not one; leave it out.")
+        raise ModelFormatError(f"--dialect {dialect} applies to NIR files, but {what} is not one; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:
@@ -178,7 +179,7 @@ def _is_relu_network(file: Path) -> bool:
 
 
 def is_project(path: str | Path) -> bool:
-    """Return whether `path` is a folder that ``snnc compile`` wrote."""
+    """Return whether `path` is a folder written by ``snnc compile``."""
     return (Path(path) / OPTIONS_FILE).is_file()
 
 
@@ -199,7 +200,7 @@ def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
 
 
 def load_options(folder: str | Path) -> CompileOptions:
-    """Read only the options of a compiled project; its weights and other files are not read.
+    """Read only the options of a compiled project.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def load_options(folder: str | Path) -> CompileOptions:
     """
     where = Path(folder)
     if not is_project(where):
-        raise ProjectFolderError(f"{str(where)!r} is not a project of snnc; make one with: snnc compile MODEL -o {where}")
+        raise ProjectFolderError(f"{str(where)!r} is not a project of snnc; create one with: snnc compile MODEL -o {where}")
     from snnc.driver.trusting import check_data
 
     check_data(where, OPTIONS_FILE)
@@ -220,12 +221,12 @@ def load_options(folder: str | Path) -> CompileOptions:
 
 @contextmanager
 def damaged(folder: Path) -> Iterator[None]:
-    """Turn any error from a damaged project into a refusal.
+    """Turn any exception caused by a damaged project into one with a code.
 
     Raises
     ------
     ProjectFolderError
-        In place of every exception without a code.
+        Replaces every exception without a code.
     """
     try:
         yield
@@ -237,7 +238,7 @@ def damaged(folder: Path) -> Iterator[None]:
 
 
 def _check_types(chosen: CompileOptions) -> None:
-    """Refuse sizes that are not whole numbers of 1 or more, and a target that is not text."""
+    """Refuse sizes that are not integers of 1 or more, a target that is not text, and an invalid seed."""
     for name in _SIZES:
         value = getattr(chosen, name)
         value = value.least if isinstance(value, Capacities) else value

@@ -1,4 +1,4 @@
-"""Losses by the names used in programs."""
+"""Losses by their names in Python programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from snnc.compiler.losses import Loss, parse_loss
 
 
 def cross_entropy(of: str = "spike count") -> Loss:
-    """Cross entropy between the classes and a readout of the output.
+    """Return the cross entropy between class indices and a readout of the output.
 
     Parameters
     ----------
@@ -21,5 +21,5 @@ def cross_entropy(of: str = "spike count") -> Loss:
     """
     loss = parse_loss(of)
     if not loss.name.startswith("ce_"):
-        raise UnknownLossError(f"CrossEntropy({of!r}) is not known; give 'spike count', 'spike rate', 'mean membrane' or 'max membrane'.")
+        raise UnknownLossError(f"CrossEntropy({of!r}) is unknown; give 'spike count', 'spike rate', 'mean membrane' or 'max membrane'.")
     return loss

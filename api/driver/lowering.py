@@ -1,4 +1,4 @@
-"""Lowering of a graph to the step program that a target runs."""
+"""Lower a graph to the step program of a target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.options.compile_options import CompileOptions
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A graph in the author's form, in the form that the target lowers, and as a step program."""
+    """A graph as given, as prepared for the target, and as a step program."""
 
     graph: Graph
     ready: Graph
@@ -22,12 +22,12 @@ class Lowered:
 
 
 def prepared(graph: Graph, chosen: CompileOptions) -> Graph:
-    """Return `graph` in the form that the target lowers."""
+    """Return `graph` in the form that the target's lowering requires."""
     return chosen.backend.prepare(graph, chosen.own())
 
 
 def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
-    """Prepare and lower `graph`."""
+    """Prepare `graph` for the target and lower it."""
     ready = prepared(graph, chosen)
     program = lower(
         ready,

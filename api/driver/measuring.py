@@ -1,4 +1,4 @@
-"""Measurements on data: data are read, converted to the layout of a program, and run by the reference."""
+"""Measure activity on data: read the data, convert them to a program's layout, and run them on the reference backend."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 
 
 def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
-    """Measure the activity of the neurons of `graph` on `data`, an archive or inputs in the layout of the model."""
+    """Measure the activity of the neurons of `graph` on `data`: an archive, or inputs in the layout of the model."""
     from snnc.driver.activity import measure_activity
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data
     program = lower(
         graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit_of(chosen)
-    )  # dropped spikes reach no neuron
+    )  # with the limit: dropped spikes reach no neuron
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 
 def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
-    """Turn inputs in the layout of a model into input id -> [T, B, *shape]; inputs without a time axis last as long as the others."""
+    """Convert inputs from the layout of a model to input id -> [T, B, *shape]; inputs without a time axis are repeated over all steps."""
     given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
     missing = [i.label for i in program.inputs if i.label not in given]
     if missing:
-        raise UnknownNameError(f"the data for measuring the activity lack {', '.join(missing)}; the model has these inputs.")
+        raise UnknownNameError(f"the data for measuring the activity lack the inputs {', '.join(missing)} of the model.")
     found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
     steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
     if steps == 1 and all(i.static for i in program.inputs):
@@ -51,7 +51,7 @@ def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
 
 
 def calibration(path: Path, graph: Graph) -> Data:
-    """Read inputs by name, or samples ``x`` [samples, steps, …] of training data, at most 256 of them."""
+    """Read inputs by name, or at most 256 of the training samples ``x`` [samples, steps, …]."""
     arrays = read_arrays(path)
     names = [(name, operation) for name, operation in graph.of_type(Input)]
     if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:

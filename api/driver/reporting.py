@@ -1,4 +1,4 @@
-"""Reports of compiled projects and of plans."""
+"""Write reports of compiled projects, plans and profiles."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from snnc.report.program import ProgramReport
 
 MOST_PLAN_BYTES = 1 << 28
-"""A larger file is not a plan."""
+"""Size limit of a plan file in bytes."""
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of the project, the plan or the profile of an emulated program at `path`.
+    """Return the report of the project, plan or profile of an emulated program at `path`.
 
-    With `other`, the report of a project or plan shows both.
+    With `other`, the report compares two projects or plans.
 
     Raises
     ------
     ProjectFolderError
         A folder is not a project.
     NoTilesError
-        The format, or the comparison, needs tiles, and the target has none.
+        The format or the comparison requires tiles, but the target has none.
     PlanFileError
-        A file is not a plan.
+        A file does not contain a plan.
     ReportOptionError
-        The format is unknown, or shows no second plan.
+        The format is unknown, or cannot show a second plan.
     """
     from snnc.report import write
     from snnc.report.emulated import read_profile, write_profile
@@ -50,13 +50,13 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
         from snnc.report.program import write_program
 
         if other is not None or program is None:
-            raise NoTilesError("--compare shows two plans side by side, and a project without tiles has no plan; leave it out.")
+            raise NoTilesError("--compare shows two plans side by side, but a project without tiles has no plan; leave it out.")
         return write_program(program, format)
     return write(read_subject(path), format, None if other is None else read_subject(other))
 
 
 def read_program(path: Path) -> ProgramReport | None:
-    """Read the data of a report on a project without tiles; None for any other project, and for a file.
+    """Return the report data of a project without tiles; None for a project with tiles, and for a file.
 
     Raises
     ------
@@ -76,13 +76,13 @@ def read_program(path: Path) -> ProgramReport | None:
         sum(int(p.value.size) for name, p in program.parameters.items() if not is_run_value(name)),
         None if program.loss is None else program.loss.name,
         None if program.optimizer is None else program.optimizer.name,
-        _kept(path, "project.json") if compiled.options.backend.emits else None,
+        _json_of(path, "project.json") if compiled.options.backend.emits else None,
         read_recording(recorded) if recorded.exists() else None,
-        read_timing(_kept(path, PROFILE)),
+        read_timing(_json_of(path, PROFILE)),
     )
 
 
-def _kept(folder: Path, name: str) -> Any:
+def _json_of(folder: Path, name: str) -> Any:
     """Return the contents of a JSON file of a project; None if it is missing."""
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
@@ -93,21 +93,21 @@ def _kept(folder: Path, name: str) -> Any:
 
 
 def usual_format(path: Path) -> str:
-    """Return the default format of a report: a page, or text for the profile of an emulated program."""
+    """Return the default format of a report: html, or text for the profile of an emulated program."""
     from snnc.report.emulated import read_profile
 
     return "text" if path.is_file() and read_profile(path) is not None else "html"
 
 
 def read_subject(path: Path) -> Subject:
-    """Read all data of a project folder for a report; of a file, the plan."""
+    """Return the report data of a project with tiles, or of a plan file."""
     from snnc.report import Subject, summarise
 
     if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
     assert compiled.plan is not None, "a project without tiles is a Program"
-    profile = _kept(path, PROFILE)
+    profile = _json_of(path, PROFILE)
     recorded = path / RECORDING
     recording = read_recording(recorded) if recorded.exists() else None
     if recording is not None and compiled.parts is not None:
@@ -118,9 +118,7 @@ def read_subject(path: Path) -> Subject:
 def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
-            raise ProjectFolderError(
-                f"{str(path)!r} holds {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
-            )
+            raise ProjectFolderError(f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan {str(path)!r} cannot be read ({error}); give a plan.json or a project.") from None

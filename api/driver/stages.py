@@ -1,8 +1,8 @@
-"""The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
+"""Stages of the driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each called once, in this order.
 
-Each user action runs as many stages as it needs: an estimate stops after the plan, ``snnc compile`` after emitting; a session runs all.
-:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's back
-end implements the stages.
+Each user action runs as many stages as it needs: an estimate stops after the plan, ``snnc compile`` after emitting; a session runs all of
+them. :func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's backend
+implements the other stages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Prepare, lower, check and plan `graph`; `data` is for the activity, an archive or inputs in the layout of the model."""
+    """Prepare, lower, check and plan `graph`; `data`, an archive or inputs in the layout of the model, measure the activity."""
     activity = None
     if data is not None and chosen.backend.taken("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)
@@ -36,7 +36,7 @@ def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = Non
 def plan_program(
     given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
-    """Check and plan a lowered graph; strategies other than "snnc" are baselines; `common` holds results shared by several plans."""
+    """Check and plan a lowered graph; a strategy other than "snnc" is a baseline; `common` caches results shared by several plans."""
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
     backend.check(given.program, own)
     placed = backend.plan(given.ready, given.program, own)
@@ -44,13 +44,13 @@ def plan_program(
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:
-    """Write a project into `folder`, which is empty or does not exist: the files that the target emits, and the model."""
+    """Write the emitted files and the model into `folder`, which is empty or does not exist."""
     compiled.options.backend.emit(compiled.on_target, compiled.options.own(), folder)
     save_model(compiled, folder)
 
 
 def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
-    """Build the project in `folder` and load it; `folder` is None if nothing is emitted."""
+    """Build the project in `folder` and load it; `folder` is None for a target that emits nothing."""
     backend, own = compiled.options.backend, compiled.options.own()
     built = None if folder is None else backend.build(folder, own)
     engine = backend.open(compiled.on_target, own, built)

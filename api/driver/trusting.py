@@ -1,4 +1,4 @@
-"""Checks before the program of a project is compiled and executed: the user who compiled it, and whether snnc emits the same sources."""
+"""Checks before a project's program is compiled and executed: who compiled it, and whether snnc emits the same sources."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from snnc.project.graph_file import PROGRAM
 from snnc.project.known_projects import is_known, remember
 
 _EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
-"""Suffixes of files that are compiled and executed."""
+"""Suffixes of files whose contents are compiled or executed."""
 _READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
-"""Suffixes of files of numbers."""
+"""Suffixes of data files."""
 _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Refuse a project whose data have changed since it was compiled; with `only`, check only that file.
+    """Refuse a project whose data files changed since it was compiled; with `only`, check only that file.
 
     Raises
     ------
     ProjectFolderError
-        It has no list of its files.
+        The project has no list of its files.
     DamagedProjectError
-        A file of numbers has changed, or is missing.
+        A data file has changed or is missing.
     """
     listed = _listed(folder)
     changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
     if changed:
         raise DamagedProjectError(
-            f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (Other weights are "
-            "given by Session.load, or by training.)"
+            f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (To use other "
+            "weights, call Session.load, or train.)"
         )
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether this user compiled or trusted the project in its present state, including its step program.
+    """Return whether this user compiled or trusted the project in its current state, including its step program.
 
-    :func:`check_data` compares the files with the list, and the list is known: no other user wrote or changed the program.
+    :func:`check_data` compares the files with the list, and a known list means that no other user wrote or changed the program.
     """
     listed = _listed(folder)
     return (
@@ -63,16 +63,16 @@ def has_known_program(folder: Path) -> bool:
 def vouch(folder: Path, trust: bool) -> None:
     """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
-    A trusted project that has not changed since needs no further permission.
+    A trusted project needs no further permission until it changes.
 
     Raises
     ------
     UnsafeProjectError
         Another user can change the folder.
     ChangedSourcesError
-        Its sources are not those that snnc emits for the model.
+        Its sources differ from those that snnc emits for the model.
     UntrustedProjectError
-        Its sources are those, but somebody else compiled it.
+        Its sources are as emitted, but somebody else compiled it.
     CacheFolderError
         There is no folder for the list of known projects.
     """
@@ -109,7 +109,7 @@ def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
 
 
 def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
-    """Return files that are executed or that control execution, and differ from those that snnc emits for the model, options and plan."""
+    """Return the files that are executed or control execution, and differ from those that snnc emits for the model, options and plan."""
     from snnc.driver.folder import read_project
     from snnc.driver.stages import emit_project
 
@@ -127,7 +127,7 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:
             fault = "is a link" if path.is_symlink() else fault_of(path)
-        except FileNotFoundError:  # the digests say that it is missing
+        except FileNotFoundError:  # reported later as a changed file
             continue
         if fault is not None:
             raise _unsafe(folder, path, fault)

@@ -1,4 +1,4 @@
-"""Predicted throughput, memory and bounds of one network over machines, batch sizes and activities."""
+"""Predict throughput, memory and bounds of one network over machines, batch sizes and activities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points as a chart: throughput, memory and distance to the bound, as self-contained SVG or HTML."""
+"""Plot exploration points: throughput, memory and distance to the bound, as self-contained SVG or HTML."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from snnc.report.rendering import environment
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
-"""Size of a panel's axes, of the margins and of the space between panels, in pixels."""
+"""Size in pixels of a panel's axes, the margins, and the gap between panels."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A dot, or a cross where a point does not fit."""
+    """A dot, or a cross for a point that does not fit."""
 
     x: float
     y: float
@@ -46,7 +46,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one line, from left to right."""
+    """The points of one line, from left to right."""
 
     label: str
     colour: str
@@ -54,7 +54,7 @@ class Series:
 
 
 def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
-    """Draw `points` of the network `name`.
+    """Return a drawing of `points` for the network `name`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
     name
         Name of the network.
     fmt
-        ``"svg"``, or ``"html"``: the drawing with a table.
+        ``"svg"`` for the drawing alone, or ``"html"`` for the drawing with a table.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
         The format is unknown.
     """
     if fmt not in FORMATS:
-        raise ExploreError(f"a plot cannot be written as {fmt!r}; it can be {', '.join(FORMATS)}.")
+        raise ExploreError(f"a plot cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
     along, series = _series(points)
     rows = [point.to_data() for point in points]
     return render(name, along, _panels(series), [(s.label, s.colour) for s in series], NOTE, fmt, rows)
@@ -86,7 +86,7 @@ def render(
     fmt: str = "svg",
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Print panels next to each other, with a legend of (text, colour) below; `rows` are the table of the page."""
+    """Render panels side by side, with a legend of (text, colour) below; `rows` fill the table of the HTML page."""
     view: dict[str, Any] = {
         "name": name,
         "along": along,
@@ -104,7 +104,7 @@ def render(
 
 
 def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
-    """Lay batch sizes (activities, targets, when only those vary) along the axis; every combination of the others is a separate line."""
+    """Choose the x-axis, the first of batch, activity and target that varies; return it and a line per combination of the rest."""
     axes: dict[str, Callable[[ExplorationPoint], Any]] = {
         "batch": lambda p: p.batch,
         "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
@@ -144,7 +144,7 @@ def _panels(series: Sequence[Series]) -> list[Panel]:
 
 
 def short(value: float) -> str:
-    """Write 10000 as 10 k."""
+    """Format 10000 as 10 k."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:g}{unit}"

@@ -1,4 +1,4 @@
-"""One plan for each machine, batch size and activity; the network is read and lowered once."""
+"""Plan a network for every combination of machine, batch size and activity; it is read and lowered once."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from snnc.options.compile_options import CompileOptions, options
 
 @dataclass(frozen=True, eq=False)
 class ExplorationPoint:
-    """One combination, and its result.
+    """One combination of machine, batch size and activity, and its result.
 
     Attributes
     ----------
     target, batch, activity
-        The combination; with activity None, snnc assumes its default.
+        The combination; activity None is snnc's default.
     estimate
-        The plan; None if there is none.
+        The estimate; None if the network does not fit.
     reason
-        The error message if there is no plan, else "".
+        The error message if the network does not fit, else "".
     code
-        The code of that error.
+        The code of that error, else "".
     point_s
-        Seconds that this point took.
+        Seconds spent on this point.
     """
 
     target: str
@@ -55,7 +55,7 @@ class ExplorationPoint:
 
     @property
     def fits(self) -> bool:
-        """Whether there is a plan."""
+        """Whether the network fits."""
         return self.estimate is not None
 
     def to_data(self) -> dict[str, Any]:
@@ -85,30 +85,30 @@ def explore(
     input_kind: Kind | None = None,
     loss_output: str | None = None,
 ) -> tuple[ExplorationPoint, ...]:
-    """Predict the cost of a network on several machines, for several batch sizes and activities; nothing is emitted.
+    """Predict the cost of a network on several machines, for several batch sizes and activities, without emitting anything.
 
     Parameters
     ----------
     model, steps, loss, loss_output, optimizer, surrogate, capacity, mode, dt, input_kind
-        As for :func:`snnc.compile`.
+        As in :func:`snnc.compile`.
     targets
-        Names of machines, or paths of TOML files.
+        Names of machines, or paths of TOML files that describe them.
     batches
         Samples of one run or training step.
     activities
         Assumed spikes per neuron and step; None for snnc's default.
     strategy
-        ``"snnc"``, or a baseline to compare it with.
+        ``"snnc"``, or a baseline for comparison.
 
     Returns
     -------
-    tuple of Point
-        Sorted by target, then batch, then activity. Points that do not fit hold the reason.
+    tuple of ExplorationPoint
+        Sorted by target, then batch, then activity. A point that does not fit contains the reason.
 
     Raises
     ------
     SnncError
-        The error has a code; see the page on errors.
+        The error code is explained on the page on errors.
 
     Examples
     --------
@@ -132,16 +132,16 @@ def explore_graph(
     *,
     strategy: str = "snnc",
 ) -> Iterator[ExplorationPoint]:
-    """Yield the points one by one as they are found.
+    """Yield each point as soon as it is planned.
 
     Raises
     ------
     ExploreError
-        A list is empty, or names a target without tiles.
+        A list is empty, or contains a target without tiles.
     """
     for what, values in (("target", targets), ("batch size", batches), ("activity", activities)):
         if not values:
-            raise ExploreError(f"there is no {what} to explore; give at least one.")
+            raise ExploreError(f"no {what} to explore; give at least one.")
     if not all(backend_of(target).has_tiles for target in targets):
         *others, last = (backend.name for backend in named() if not backend.has_tiles)
         raise ExploreError(f"{', '.join(others)} and {last} have no tiles and no cycles; give machines (--targets gc200,bow).")

@@ -1,4 +1,4 @@
-"""New initial weights for a network of any front end: fluctuation-driven, LSUV on data, or one of the DSL's initialisers."""
+"""Draw new initial weights for a network of any front end: fluctuation-driven, LSUV on data, or an initialiser of the DSL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the initialisation of weights."""
+"""Errors of weight initialisation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from snnc.compiler.errors import SnncError
 
 
 class InitialisationError(SnncError):
-    """A network, its data or the numbers of an initialisation do not fit it."""
+    """An initialisation does not fit the network or its data, or has an invalid setting."""
 
     code = "SNNC-E123"

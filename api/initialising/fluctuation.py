@@ -1,4 +1,4 @@
-"""Fluctuation-driven initialisation: weights for which random input drives the membrane to the threshold from time to time."""
+"""Fluctuation-driven initialisation: weights with which random input drives the membrane to its threshold from time to time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.initialising.membrane import membrane_response, threshold_of
 
 
 class Moments(NamedTuple):
-    """Mean and variance over time of one number that weights read."""
+    """Mean, and variance over time, of one value that the weights read."""
 
     mean: float
     variance: float
@@ -24,29 +24,29 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class FluctuationDriven:
-    """Normal weights for which the membrane of each neuron fluctuates around `mean`, with the threshold `xi` standard deviations above.
+    """Normally distributed weights that keep each membrane at `mean` on average, with the threshold `xi` standard deviations above.
 
     Rossbroich, Gygax and Zenke, "Fluctuation-driven initialization for spiking neural network training", 2022 (arXiv 2206.10226): for n
-    inputs that fire at rate nu, with a membrane's response eps to one input::
+    inputs that fire at rate nu, with membrane response eps to one input::
 
         mean of U     = n mean(w) nu sum(eps)
         variance of U = n (var(w) + mean(w)^2) nu sum(eps^2)  =  ((threshold - mean of U) / xi)^2
 
-    In steps of time an input that fires with probability nu has variance nu (1 - nu), which replaces nu in the second line. The response is
-    found by running the neuron's equations. Biases become 0.
+    In discrete time, an input that fires with probability nu has variance nu (1 - nu), which replaces nu in the second line. The response
+    is measured by running the neuron's equations. Biases become 0.
 
     Parameters
     ----------
     rate
-        Expected spikes of a neuron in a step, 0 to 1, of all populations and of inputs without data.
+        Expected spikes per neuron and step, between 0 and 1, of all populations and of inputs without data.
     xi
-        Standard deviations between the mean of the membrane and the threshold; the paper's networks train best with 1 to 3.
+        Distance between mean membrane and threshold in standard deviations; the paper's networks train best with 1 to 3.
     mean
         Mean of the membrane, in the unit of the threshold.
     feedforward
         Share of the variance that comes from connections that are not recurrent, for populations with both kinds (the paper's alpha).
     steps
-        Steps for which the response is followed: those of a sequence, if it is shorter than the membrane's memory.
+        Steps over which the response is measured; use the sequence length if it is shorter than the membrane's memory.
     """
 
     rate: float = 0.05
@@ -61,7 +61,7 @@ class FluctuationDriven:
         if not (math.isfinite(self.xi) and self.xi > 0):
             raise InitialisationError(f"xi is {self.xi}; it must be a number of standard deviations above 0.")
         if not 0 < self.feedforward <= 1:
-            raise InitialisationError(f"feedforward is {self.feedforward}; it must be a share above 0, 1 at most.")
+            raise InitialisationError(f"feedforward is {self.feedforward}; it must be a share above 0 and at most 1.")
         if self.steps < 1:
             raise InitialisationError(f"steps is {self.steps}; it must be 1 or more.")
 
@@ -73,14 +73,14 @@ class FluctuationDriven:
         graph
             A network; not changed.
         inputs
-            Data [T, B, *shape] by the names of inputs; others are taken to fire with `rate`.
+            Data [T, B, *shape] by input name; inputs without data are assumed to fire with `rate`.
         rng
-            The stream of random numbers.
+            Random number generator.
 
         Raises
         ------
         InitialisationError
-            The mean cannot be reached with this variance.
+            Weights with this mean already exceed the variance, or the input does not make a membrane fluctuate.
         """
         found = graph.copy()
         for name, weights in incoming_weights(graph).items():
@@ -92,7 +92,7 @@ class FluctuationDriven:
         return found
 
     def _shares(self, weights: Sequence[IncomingWeights]) -> list[float]:
-        """Return the share of the variance of each connection into a population."""
+        """Return each connection's share of the variance of its target population."""
         recurrent = sum(one.recurrent for one in weights)
         others = len(weights) - recurrent
         forward = self.feedforward if recurrent and others else float(others > 0)
@@ -110,13 +110,13 @@ class FluctuationDriven:
         variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * of.variance * response.squares) - mean**2
         if variance < 0:
             raise InitialisationError(
-                f"mean is {self.mean}: weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} a neuron) already "
-                f"fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. A smaller mean or xi helps."
+                f"mean is {self.mean}: the weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} per neuron) "
+                f"already fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
             )
         return mean, math.sqrt(variance)
 
     def _moments(self, graph: Graph, path: Sequence[str], inputs: Mapping[str, Array]) -> Moments:
-        """Return the moments of the numbers that the weights at the end of a path read."""
+        """Return the moments of the values read by the weights at the end of `path`."""
         if isinstance(graph.operation(path[0]), Input) and path[0] in inputs:
             values = inputs[path[0]].astype(np.float64)
             moments = Moments(float(values.mean()), float(values.var(axis=0).mean()) if len(values) > 1 else 0.0)
@@ -129,7 +129,7 @@ class FluctuationDriven:
 
 
 def _through(graph: Graph, name: str, of: Moments) -> Moments:
-    """Return the moments after a pooling or a scaling of independent numbers; other nodes only move numbers."""
+    """Return the moments after a pooling or scaling of independent values; other nodes do not change them."""
     match graph.operation(name):
         case Pool(kind="max", kernel=kernel):
             silent = (1 - of.mean) ** math.prod(kernel) if 0 <= of.mean <= 1 else 0.0

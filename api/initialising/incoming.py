@@ -1,4 +1,4 @@
-"""The weights into each population, and the population or input that each of them reads."""
+"""Find the weights into each population, and the population or input that they read."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.dsl.initialisers import Fans
 
 Connection: TypeAlias = Linear | Sparse | Conv
-"""Operations whose weights an initialisation draws; those of OneToOne and Scale stay as they are."""
+"""Operations whose weights are initialised; those of OneToOne and Scale are left unchanged."""
 
 
 @dataclass(frozen=True)
 class IncomingWeights:
-    """Learnable weights into a population.
+    """Learnable weights into one population.
 
     Attributes
     ----------
     name, operation
-        Node of the weights.
+        Name and operation of the node with the weights.
     port
         Input port of the population.
     path
-        Nodes between the source and the weights, the source (an Input or Population) first.
+        Nodes from the source, an Input or Population, to the weights, which are excluded.
     recurrent
         Whether the source also depends on the population.
     """
@@ -42,7 +42,7 @@ class IncomingWeights:
 
     @property
     def fans(self) -> Fans:
-        """Weights into and out of one neuron; PyTorch's definition."""
+        """Number of weights into and out of one neuron, as PyTorch defines them."""
         weight = self.operation.weight
         match self.operation:
             case Sparse(shape=(outputs, inputs)):
@@ -54,7 +54,7 @@ class IncomingWeights:
 
 
 def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
-    """Return the learnable weights into each population, sources before targets unless a recurrence prevents it."""
+    """Return the learnable weights into each population, in dataflow order except within a recurrence."""
     together = {name: group for group in nx.strongly_connected_components(graph.nx) for name in group}
     order = nx.lexicographical_topological_sort(nx.condensation(graph.nx))
     groups = nx.condensation(graph.nx).nodes
@@ -71,7 +71,7 @@ def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
 
 
 def _weights(graph: Graph, edge: Edge, port: str, seen: frozenset[str]) -> Iterator[tuple[str, Connection, str, tuple[str, ...]]]:
-    """Walk back from an edge to the next weights."""
+    """Walk back from `edge` and yield the nearest learnable weights."""
     operation = graph.operation(edge.source)
     if isinstance(operation, Population | Input) or edge.source in seen:
         return
@@ -84,7 +84,7 @@ def _weights(graph: Graph, edge: Edge, port: str, seen: frozenset[str]) -> Itera
 
 
 def _path(graph: Graph, name: str) -> tuple[str, ...]:
-    """Return the nodes from the first source of `name` to the one that it reads."""
+    """Return the nodes from the first source of node `name` to its predecessor."""
     path: list[str] = []
     while not isinstance(graph.operation(name), Population | Input):
         name = graph.incoming(name)[0].source
@@ -93,7 +93,7 @@ def _path(graph: Graph, name: str) -> tuple[str, ...]:
 
 
 def with_weights(graph: Graph, name: str, weight: Array) -> None:
-    """Give node `name` of a graph another weight of the same shape, and a bias of 0 if it has one."""
+    """Replace the weight of node `name` by one of the same size, and set its bias, if any, to 0."""
     operation = graph.operation(name)
     assert isinstance(operation, WEIGHTED)
     changed: Weighted = replace(operation, weight=np.ascontiguousarray(weight, np.float32).reshape(np.shape(operation.weight)))
@@ -103,7 +103,7 @@ def with_weights(graph: Graph, name: str, weight: Array) -> None:
 
 
 def scale_weights(graph: Graph, name: str, factor: float) -> None:
-    """Multiply the weight of node `name` of a graph by `factor`."""
+    """Multiply the weight of node `name` by `factor`."""
     operation = graph.operation(name)
     assert isinstance(operation, Connection)
     with_weights(graph, name, operation.weight * factor)

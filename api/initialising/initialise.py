@@ -1,4 +1,4 @@
-"""``snnc.initialise``: draw the weights of a network anew."""
+"""``snnc.initialise``: draw new weights for a network."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ Method: TypeAlias = FluctuationDriven | LSUV | Initialiser
 
 
 def initialise(model: Any, method: Method, *, data: Data | Path | str | None = None, seed: int = 0) -> Graph:
-    """Return the network with new weights.
+    """Return a copy of the network with new weights.
 
     All learnable weights of dense, sparse and convolutional connections are drawn anew, and their biases become 0. Weights of one-to-one
-    connections, scales and neuron parameters stay as they are.
+    connections, scales and neuron parameters do not change.
 
     Parameters
     ----------
     model
-        Any model that :func:`snnc.compile` takes.
+        Any model accepted by :func:`snnc.compile`.
     method
         :class:`~snnc.FluctuationDriven`, :class:`~snnc.LSUV`, or an initialiser of the Python DSL, such as :class:`~snnc.KaimingNormal`.
     data
-        Inputs in the layout of the model, or an npz archive of them. LSUV needs it; FluctuationDriven takes mean and variance of the
-        inputs from it.
+        Inputs in the layout of the model, or an npz archive of them. LSUV requires them; FluctuationDriven measures the mean and variance
+        of the inputs on them.
     seed
         Seed of the random numbers.
 
     Raises
     ------
     InitialisationError
-        The method needs data and has none, or cannot reach its target with this network.
+        The method requires data that are missing, or cannot reach its target with this network.
     DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
-        The data are not inputs of the model.
+        The data do not match the inputs of the model.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
     graph, rng = as_graph(model), Stream(seed)
     inputs = {} if data is None else _inputs(graph, Path(data) if isinstance(data, str) else data)
     if isinstance(method, LSUV) and not inputs:
-        raise InitialisationError("LSUV scales weights on a batch; give one with data=.")
+        raise InitialisationError("LSUV scales weights on a batch of data; give one with data=.")
     if isinstance(method, FluctuationDriven | LSUV):
         return method.apply(graph, inputs, rng)
     found = graph.copy()

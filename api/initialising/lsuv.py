@@ -1,4 +1,4 @@
-"""Layer-sequential unit-variance initialisation of spiking layers, on a batch of data."""
+"""LSUV: layer-sequential unit-variance initialisation of spiking layers on a batch of data."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class LSUV:
     """Orthogonal weights, scaled layer by layer until the membrane's standard deviation on a batch is `std` thresholds.
 
     Mishkin and Matas, "All you need is a good init", 2016 (arXiv 1511.06422), whose algorithm scales the weights of each layer until the
-    variance of its output is 1; here the output is the membrane, over all neurons, samples and steps, with spikes and resets as they
-    occur. Recurrent weights are orthogonal too and are not scaled further. Biases become 0.
+    variance of its output is 1; here the output is the membrane, over all neurons, samples and steps, including spikes and resets.
+    Recurrent weights are also orthogonal, and are not scaled further. Biases become 0.
 
     Parameters
     ----------
     std
         Standard deviation of the membrane, in thresholds.
     tolerance
-        Relative error of the standard deviation that is accepted.
+        Accepted relative error of the standard deviation.
     rounds
-        Maximum number of scalings of a layer.
+        Maximum number of scalings per layer.
     recurrent
         Gain of recurrent weights, in thresholds.
     """
@@ -61,12 +61,12 @@ class LSUV:
         inputs
             A batch [T, B, *shape] for each input, by name.
         rng
-            The stream of random numbers.
+            Random number generator.
 
         Raises
         ------
         InitialisationError
-            The batch does not reach a layer, or a layer does not settle in `rounds` scalings.
+            The batch evokes no response in a layer, or a layer does not converge in `rounds` scalings.
         """
         found, into = graph.copy(), incoming_weights(graph)
         for name, weights in into.items():
@@ -85,15 +85,15 @@ class LSUV:
             measured = float(membranes(graph, name, inputs).std())
             if measured == 0:
                 raise InitialisationError(
-                    f"the membranes of {name!r} do not move on this batch: no spike of it reaches the layer. More data helps."
+                    f"the membranes of {name!r} do not move on this batch: none of its spikes reaches the layer. Try more data."
                 )
             if abs(measured / target - 1) <= self.tolerance:
                 return
             for node in weights:
                 scale_weights(graph, node, target / measured)
         raise InitialisationError(
-            f"the membranes of {name!r} have a standard deviation of {measured:.3g} after {self.rounds} scalings, {target:.3g} is the aim: "
-            "resets and recurrence work against it. A smaller std, a larger tolerance or FluctuationDriven() helps."
+            f"the membranes of {name!r} have a standard deviation of {measured:.3g} instead of {target:.3g} after {self.rounds} scalings: "
+            "resets and recurrence counteract it. Try a smaller std, a larger tolerance or FluctuationDriven()."
         )
 
 
@@ -104,7 +104,7 @@ def _population(graph: Graph, name: str) -> Population:
 
 
 def _orthogonal(one: IncomingWeights, rng: np.random.Generator) -> Array:
-    """Return orthogonal weights; those of a sparse connection are normal, with the same variance."""
+    """Return orthogonal weights; for a sparse connection, normal weights with the same variance."""
     if isinstance(one.operation, Sparse):
         drawn: Array = rng.normal(0.0, 1 / math.sqrt(one.fans.fan_in), one.operation.weight.shape)
         return drawn

@@ -1,29 +1,28 @@
-"""The response of a membrane to one input, found by running the neuron's equations."""
+"""Measure the response of a membrane to one input by running the neuron's equations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
-from snnc.compiler.neurons.expression import Call, Expression, symbols
+from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.initialising.errors import InitialisationError
 
 IMPULSE = 1e-3
-"""Size of the input in thresholds: too small to fire."""
+"""Size of the test input in thresholds: too small to cause a spike."""
 
 
 @dataclass(frozen=True)
 class MembraneResponse:
-    """The contribution of an input of 1 in one step to the membrane at that step and the following ones, as sums over the steps.
+    """Response of the membrane to an input of 1 in one step, summed over that step and the following ones.
 
     Attributes
     ----------
     total, squares
-        Sum of the response, and sum of its squares; means over the neurons.
+        Sum of the response, and sum of its squares, both averaged over the neurons.
     """
 
     total: float
@@ -31,8 +30,8 @@ class MembraneResponse:
 
 
 def fires(population: Population) -> bool:
-    """Return whether the neuron's equations have a threshold."""
-    return any(True for a in population.model.equations for _ in _spikes(a.value))
+    """Return whether the neuron's equations contain a spike function."""
+    return any(c.function in SPIKES for a in population.model.equations for c in calls(a.value))
 
 
 def threshold_of(population: Population) -> float:
@@ -50,7 +49,8 @@ def membrane_of(population: Population) -> str:
         The neuron has no such state.
     """
     model = population.model
-    compared = [name for a in model.equations for argument in _spikes(a.value) for name in symbols(argument)]
+    spikes = [c for a in model.equations for c in calls(a.value) if c.function in SPIKES]
+    compared = [name for spike in spikes for name in symbols(spike)]
     for name in [*compared, *model.outputs]:
         if name in model.states:
             return name
@@ -58,9 +58,9 @@ def membrane_of(population: Population) -> str:
 
 
 def membrane_response(population: Population, port: str, steps: int) -> MembraneResponse:
-    """Return the response to an input at `port`, followed for `steps` steps.
+    """Return the response to an input at `port`, measured over `steps` steps.
 
-    The response is that of a small input, so it is exact for neurons that are linear below the threshold.
+    The input is small, so the response is exact for neurons that are linear below the threshold.
     """
     model, size = population.model, IMPULSE * threshold_of(population)
     membrane = membrane_of(population)
@@ -77,12 +77,3 @@ def membrane_response(population: Population, port: str, steps: int) -> Membrane
         runs.append(trace)
     response: Array = np.asarray([(one - other) / size for one, other in zip(*runs, strict=True)])
     return MembraneResponse(float(np.mean(response.sum(axis=0))), float(np.mean(np.square(response).sum(axis=0))))
-
-
-def _spikes(expression: Expression) -> Iterator[Expression]:
-    """Yield the argument of each ``spike`` in an expression."""
-    if isinstance(expression, Call):
-        if expression.function in ("spike", "spike_ge"):
-            yield expression.args[0]
-        for argument in expression.args:
-            yield from _spikes(argument)

@@ -1,1 +1,1 @@
-"""The options of a compilation: their kinds, their defaults, and the targets that accept them."""
+"""Compile options: their types, defaults, and the targets that accept them."""

@@ -1,4 +1,4 @@
-"""The options of a compilation: read from text, saved with the project."""
+"""Compile options: checked, parsed from text, and stored with the project."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
-"""Data that a sequence in segments may store outside the tiles."""
+"""Choices of the option `streaming`: data of a segmented sequence stored outside the tiles."""
 OPTIONS_FILE = "model/options.json"
-"""File with the options of a project."""
+"""File of a project with its options."""
 PRECISIONS = get_args(Precision)
 
 
@@ -42,30 +42,30 @@ class CompileOptions:
     batch: int | None = None
     loss: Loss | None = None
     loss_output: str | None = None
-    """The output, population or "population.port" that the loss reads; None: the one that fits it."""
+    """The output, population or "population.port" that the loss reads; None for the one that fits it."""
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
-    """Choice of the spikes that are kept if more than `capacity` fire, in mode "drop"."""
+    """Which spikes to keep if more than `capacity` fire, in mode "drop"."""
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
     memory: int | None = None
-    """Maximum bytes of a training step on the processor; None: as many as it needs without checkpoints."""
+    """Memory limit in bytes of a training step on the processor; None for no limit and no checkpoints."""
     threads: int | None = None
-    """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    """Number of threads on the processor; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
-    """Number of steps after which the gradient is cut; None: it flows through all steps."""
+    """Number of steps after which gradients are cut; None for gradients through all steps."""
     precision: Precision = "float32"
-    """The target determines the rounded numbers, see :func:`snnc.compile`. Sums, running states and updated parameters are float32."""
+    """The target determines which values are rounded, see :func:`snnc.compile`. Sums, running states and updated parameters are float32."""
     half: HalfNumbers | None = None
-    """Numbers stored as float16, with precision="float16"; None: the default of the target."""
+    """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False
-    """Whether gradients of inputs are computed, for layers before the network."""
+    """Whether to compute gradients of the inputs, for layers before the network."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
@@ -81,19 +81,19 @@ class CompileOptions:
             raise OptionValueError(f"drop is {self.drop!r}; it must be one of {', '.join(POLICIES)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
-            raise OptionValueError(f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
+            raise OptionValueError(f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the iterations per segment, 1 or more.")
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
         if self.half is not None and self.precision != "float16":
             raise HalfNumbersError(
-                f"half is {half_text(self.half)!r}, and precision is {self.precision!r}; half says which numbers are float16, so leave "
+                f"half is {half_text(self.half)!r}, but precision is {self.precision!r}; half selects the values in float16, so leave "
                 "precision out or give 'float16'."
             )
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it must be one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
-                f"memory is {self.memory} bytes, a limit that needs segments to run again, and recompute is 'off'; leave one of them out."
+                f"memory is {self.memory} bytes, a limit that may require recomputation, but recompute is 'off'; leave one of them out."
             )
 
     @property
@@ -102,16 +102,16 @@ class CompileOptions:
         return backend_of(self.target)
 
     def own(self, **more: Any) -> Any:
-        """Return the options that the target takes, as its back end's dataclass; `more` are values that no user chooses."""
+        """Return the options that the target accepts, as its back end's dataclass; `more` are internal settings, not set by users."""
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
-        """Return the options that are neither defaults nor without effect on every target, by name."""
+        """Return, by name, the options that request an effect: neither the default nor a value without effect on every target."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return the options that apply to a run on another target, without training."""
+        """Return the options that still apply when the network runs on another target, without training."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
@@ -134,15 +134,15 @@ def options(
     trial: bool = False,
     **more: Unpack[MoreKeywords],
 ) -> CompileOptions:
-    """Make options from objects or from their names, and refuse options without effect.
+    """Create compile options from objects or names, and refuse options without effect.
 
-    They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) change the optimizer. With `trial` a batch is
-    run immediately, from `calibrate` or from random inputs drawn with `seed`, so these two have an effect on any target.
+    They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimizer. With `trial` a batch
+    runs immediately, on `calibrate` or on random inputs drawn with `seed`, so these two have an effect on any target.
 
     Raises
     ------
     OptionValueError
-        A value is out of range, the target does not take an option, or an option only affects training and there is no loss.
+        A value is out of range, the target does not accept an option, or an option only affects training and there is no loss.
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
@@ -167,48 +167,48 @@ def options(
 
 
 def _check_dropping(chosen: CompileOptions) -> None:
-    """Refuse options of dropping that would have no effect.
+    """Refuse options about dropped spikes that would have no effect.
 
     Raises
     ------
     OptionConflictError
-        An option has no effect, or another one is missing.
+        An option has no effect, or requires another one that is missing.
     """
     if chosen.mode == "exact" and chosen.drop != "lowest":
         raise OptionConflictError(
-            f"drop is {chosen.drop!r}, and mode is 'exact', so nothing is dropped; give mode='drop', or leave it out."
+            f"drop is {chosen.drop!r}, but mode is 'exact', so no spike is dropped; give mode='drop', or leave drop out."
         )
     if chosen.mode == "drop" and (chosen.parts or 1) > 1:
         raise OptionConflictError(
-            f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
+            f"parts is {chosen.parts}, but mode is 'drop', and the dropped spikes would depend on the parts; leave one of them out."
         )
     if chosen.drop != "lowest" and chosen.capacity is None:
-        raise OptionConflictError(f"drop is {chosen.drop!r}, but no capacity says how many spikes are sent; give capacity.")
+        raise OptionConflictError(f"drop is {chosen.drop!r}, but without a capacity no spike is dropped; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:
         raise OptionConflictError(
             f"capacity is {chosen.capacity}, but {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
-            "others, or leave it out."
+            "spikes beyond it, or leave it out."
         )
     if chosen.mode == "drop" and chosen.capacity is None:
         raise OptionConflictError(
-            f"mode is 'drop', but {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
+            f"mode is 'drop', but {chosen.target!r} has no windows that determine a capacity; give capacity, the number of spikes sent."
         )
 
 
 def parse_recompute(recompute: str | int) -> str | int:
-    """Read ``"auto"``, ``"off"`` or the iterations of a segment, which may be text."""
+    """Parse ``"auto"``, ``"off"`` or the number of iterations per segment, which may be text."""
     return int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute
 
 
 def parse_memory(memory: str | int | None) -> int | None:
-    """Read a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
+    """Parse a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
 
     Raises
     ------
     OptionValueError
-        The text cannot be read.
+        The text is not a valid size.
 
     Examples
     --------
@@ -224,17 +224,17 @@ def parse_memory(memory: str | int | None) -> int | None:
     except ValueError:
         number = math.nan
     if not 1 <= number < 2**63:
-        raise OptionValueError(f"the memory {memory!r} cannot be read; give bytes, or a number with K, M or G, as in 500M.")
+        raise OptionValueError(f"the memory {memory!r} is not a size; give bytes, or a number with K, M or G, as in 500M.")
     return int(number)
 
 
 def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
-    """Read a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
+    """Parse a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
 
     Raises
     ------
     OptionValueError
-        The text cannot be read, or is empty.
+        The text is not a window, or the window is empty.
 
     Examples
     --------
@@ -257,13 +257,13 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
-    """Return options as JSON types, in the order of the fields."""
+    """Return options as JSON types, in field order."""
     values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
     return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
 def from_data(data: Mapping[str, Any]) -> CompileOptions:
-    """Undo :func:`to_data`; options that are newer than the project get their defaults."""
+    """Reverse :func:`to_data`; options that the project predates get their defaults."""
     known = {f.name: f.default for f in fields(CompileOptions)}
     values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
     read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}
@@ -271,7 +271,7 @@ def from_data(data: Mapping[str, Any]) -> CompileOptions:
 
 
 def _window(ends: list[float | None]) -> tuple[float, float] | None:
-    """Restore values that JSON cannot represent: an open end is null."""
+    """Restore infinite and invalid ends, which JSON stores as null."""
     low, high = ends
     return parse_window((math.nan if low is None else low, math.inf if high is None else high))
 
@@ -290,11 +290,11 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "memory": parse_memory,
     "recompute": parse_recompute,
 }
-"""Functions that read the values of options."""
+"""Parsers of option values."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
-"""Options that projects of every version have."""
+"""Options stored by every version of projects."""
 _LATER: Final = ("drop", "half")
-"""Options that a project stores only if they differ from the default."""
+"""Options that a project stores only if they are not the default."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
@@ -303,4 +303,4 @@ _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     "half": (half_text, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
-"""Conversion of options to JSON, and back."""
+"""Functions that convert an option to JSON types and back."""

@@ -1,6 +1,6 @@
-"""The keyword arguments of a compilation, defined once for all functions that accept them, and shown by ``help``.
+"""Keyword arguments of compilation, defined once for all functions that accept them, and visible in ``help``.
 
-Defaults are those of :class:`~snnc.options.compile_options.CompileOptions`; an option that has no field there is None unless it is given.
+Defaults are those of :class:`~snnc.options.compile_options.CompileOptions`; an option without a field there defaults to None.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TrainingKeywords(TypedDict, total=False):
-    """Options for the size of a run and for training."""
+    """Options for the size of a run, and for training."""
 
     steps: int | None
     batch: int | None
@@ -35,7 +35,7 @@ class TrainingKeywords(TypedDict, total=False):
 
 
 class PlanKeywords(TypedDict, total=False):
-    """Further options that affect a plan on tiles."""
+    """Options that affect a plan on tiles."""
 
     capacity: CapacityArgument | None
     mode: Mode
@@ -70,14 +70,14 @@ class CompileKeywords(TrainingKeywords, MoreKeywords, total=False):
 
 
 def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Function]:
-    """Show the keywords of a TypedDict in the signature of a function that accepts them as ``**given``.
+    """Return a decorator that shows the keywords of a TypedDict in the signature of a function with ``**given``.
 
     Parameters
     ----------
     keywords
         The TypedDict.
     defaults
-        The dataclass that has their defaults.
+        The dataclass with their default values.
     """
     values = {f.name: f.default for f in fields(defaults)}
     hints: Mapping[str, Any] = {name: getattr(hint, "__forward_arg__", hint) for name, hint in keywords.__annotations__.items()}
@@ -94,12 +94,12 @@ def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Functio
 
 
 def check_keywords(given: Mapping[str, Any], keywords: Any) -> None:
-    """Refuse a keyword that a function does not have, as Python does.
+    """Refuse unknown keywords with the error that Python would raise.
 
     Raises
     ------
     TypeError
-        The keyword is unknown.
+        A keyword is unknown.
     """
     unknown = next((name for name in given if name not in keywords.__annotations__), None)
     if unknown is not None:

@@ -1,4 +1,4 @@
-"""Type checks of options: a loss is not a function, an optimiser is not a class."""
+"""Type checks of options, such as a loss that is a function or an optimiser that is a class."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from snnc.errors import OptionKindError
 
 
 def loss_of(loss: object) -> Loss | None:
-    """Return a loss that is given as an object or by name.
+    """Return a loss given as an object or by name.
 
     Raises
     ------
     OptionKindError
-        It is a function, a module of PyTorch, or a class.
+        It is a function, a PyTorch module, or a class.
     """
     if loss is None or isinstance(loss, str):
         return None if loss is None else parse_loss(loss)
@@ -23,13 +23,13 @@ def loss_of(loss: object) -> Loss | None:
     if not isinstance(loss, type) and isinstance(getattr(loss, "name", None), str) and all(hasattr(loss, m) for m in methods):
         return loss  # type: ignore[return-value]  # a protocol
     raise OptionKindError(
-        f"loss is {_kind(loss)}, and a compiled program holds its loss: give a name, such as 'ce_count' or 'mse_count', or "
-        "snnc.losses.CrossEntropy('count'), snnc.losses.SquaredError('rate'). With a loss of PyTorch, train a snnc.torch.Module."
+        f"loss is {_kind(loss)}, but the loss is compiled into the program: give a name, such as 'ce_count' or 'mse_count', or "
+        "snnc.losses.CrossEntropy('count'), snnc.losses.SquaredError('rate'). To use a PyTorch loss, train a snnc.torch.Module."
     )
 
 
 def optimizer_of(optimizer: object) -> str | Optimizer | None:
-    """Return an optimiser, or its name as it is given.
+    """Return an optimiser given as an object or by name, unchanged.
 
     Raises
     ------
@@ -39,18 +39,18 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
     if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
     raise OptionKindError(
-        f"optimizer is {_kind(optimizer)}; give snnc.Adam(0.001), snnc.SGD(0.01, momentum=0.9), or a text such as 'adam:0.001'. With an "
-        "optimiser of PyTorch, train a snnc.torch.Module."
+        f"optimizer is {_kind(optimizer)}; give snnc.Adam(0.001), snnc.SGD(0.01, momentum=0.9), or a text such as 'adam:0.001'. To use a "
+        "PyTorch optimiser, train a snnc.torch.Module."
     )
 
 
 def surrogate_of(surrogate: object) -> Surrogate | None:
-    """Return a surrogate that is given as an object or by name.
+    """Return a surrogate given as an object or by name.
 
     Raises
     ------
     OptionKindError
-        It is a function, or of another library.
+        It is a function, or belongs to another library.
     """
     if surrogate is None or isinstance(surrogate, Surrogate):
         return surrogate
@@ -63,7 +63,7 @@ def surrogate_of(surrogate: object) -> Surrogate | None:
 
 
 def target_of(target: object) -> str:
-    """Return the name of a target, or its file.
+    """Return the name of a target, or the path of its file.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def target_of(target: object) -> str:
     """
     if isinstance(target, str) or hasattr(target, "__fspath__"):
         return str(target)
-    raise OptionKindError(f"target is {_kind(target)}; give a name of snnc targets, such as 'cpu' or 'gc200', or the path of a TOML file.")
+    raise OptionKindError(f"target is {_kind(target)}; give a target of snnc, such as 'cpu' or 'gc200', or the path of a TOML file.")
 
 
 def _kind(value: object) -> str:
     if isinstance(value, type):
-        return f"the class {value.__name__}, which is to be called"
+        return f"the class {value.__name__} instead of an instance"
     name = getattr(value, "__name__", None)
     if callable(value) and isinstance(name, str):
         return f"the function {name}"

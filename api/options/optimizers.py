@@ -1,4 +1,4 @@
-"""Optimisers as text and as JSON: ``"adamw:lr=1e-3,weight_decay=1e-2; *.bias: weight_decay=0"``."""
+"""Convert optimisers from text, and to and from JSON types: ``"adamw:lr=1e-3,weight_decay=1e-2; *.bias: weight_decay=0"``."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerE
 KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}
 """Optimisers by name."""
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
-"""Fields that every project stores; others are stored if they differ from the default."""
+"""Fields that every project stores; other fields are stored only if they are not the default."""
 _OF_GROUPS: Final = ("weight_decay", "l1", "bound")
-"""Settings that apply to all parameters, or to a group."""
+"""Settings that apply to all parameters, or to one group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 
 
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
-    """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9,nesterov"``, ``"adamw:weight_decay=0.1"``.
+    """Create an optimiser from text: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9,nesterov"``, ``"adamw:weight_decay=0.1"``.
 
-    Numbers without a name are the learning rate and the fields that follow it in the class. Groups of parameters follow after semicolons:
+    Numbers without a name are the learning rate and the next fields of the class, in order. Parameter groups follow after semicolons:
     ``"adam:1e-3; *.bias: weight_decay=0; hidden.*: lr=0.1; fc1.*: frozen"``.
 
     Raises
     ------
     UnknownOptimizerError
-        The name or its numbers are not those of an optimiser.
+        The name or the numbers do not belong to an optimiser.
     OptionValueError
         A number is out of range.
 
@@ -43,12 +43,12 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     name, _, numbers = first.lower().partition(":")
     if name.strip() not in KINDS:
         known = ", ".join(KINDS)
-        raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
+        raise UnknownOptimizerError(f"the optimizer {text!r} is unknown; snnc has {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
     options = (*_OF_GROUPS, "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
-        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
+        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, but lr is {lr}; leave one of them out.")
     if lr is not None:
         values["lr"] = lr
     return check_optimizer(kind(**values, groups=tuple(_group(text, group) for group in groups if group)))
@@ -58,14 +58,14 @@ def _group(text: str, group: str) -> Group:
     pattern, colon, numbers = group.rpartition(":")
     if not colon or not pattern.strip():
         raise UnknownOptimizerError(
-            f"the optimizer {text!r} has a group {group!r} that cannot be read; write a pattern of names, a colon and its numbers, as in "
+            f"the optimizer {text!r} has an invalid group {group!r}; write a name pattern, a colon and settings, as in "
             "'adam:0.001; *.bias: weight_decay=0; fc1.*: frozen'."
         )
     return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", *_OF_GROUPS, "frozen")))
 
 
 def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
-    """Read ``0.01,0.9,weight_decay=0.1,nesterov``."""
+    """Parse ``0.01,0.9,weight_decay=0.1,nesterov`` into settings by name."""
     found: dict[str, Any] = {}
     try:
         for place, part in enumerate(p.strip() for p in numbers.split(",") if p.strip()):
@@ -82,31 +82,31 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
                 raise ValueError(part)
     except ValueError:
         takes = ", ".join((*ordered, *more))
-        raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {takes}.") from None
+        raise UnknownOptimizerError(f"the optimizer {text!r} has invalid settings; {name} accepts {takes}.") from None
     return found
 
 
 def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
-    """Return an optimiser with another learning rate; with none and something to train, Adam."""
+    """Return `optimizer` with the learning rate `lr`, if given; for training without an optimiser, return Adam."""
     if optimizer is None:
         return parse_optimizer("adam", lr) if training else None
     return check_optimizer(optimizer if lr is None else replace(optimizer, lr=lr))
 
 
 def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimizer:
-    """Return an optimiser with another scaling of the loss: a factor, ``"dynamic"``, or none.
+    """Return `optimizer` with the loss scale `scale`: a factor, ``"dynamic"``, or None for no change.
 
     Raises
     ------
     OptionConflictError
-        The optimiser already has one.
+        The optimiser already has a loss scale.
     OptionValueError
-        The scale cannot be read, or is out of range.
+        The scale is invalid or out of range.
     """
     if scale is None:
         return optimizer
     if optimizer.loss_scale is not None:
-        raise OptionConflictError(f"the optimizer has a loss_scale, and loss_scale is {scale}; leave one of them out.")
+        raise OptionConflictError(f"the optimizer has a loss_scale, but loss_scale is {scale}; leave one of them out.")
     try:
         return check_optimizer(replace(optimizer, loss_scale=_loss_scale(str(scale))))
     except ValueError:
@@ -118,12 +118,12 @@ def _loss_scale(text: str) -> LossScale:
 
 
 def check_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Refuse numbers that are out of range.
+    """Refuse settings that are out of range.
 
     Raises
     ------
     OptionValueError
-        A number is out of range; the message names it.
+        A setting is out of range; the message names it.
     """
     if not 0 < optimizer.lr < math.inf:
         raise OptionValueError(f"the learning rate is {optimizer.lr}; it must be a number above 0.")
@@ -140,7 +140,7 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
             raise OptionValueError(f"{what} of the optimizer is {bound}; it must be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
-        raise OptionValueError("nesterov looks ahead along the momentum, and momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
+        raise OptionValueError("nesterov looks ahead along the momentum, but momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
     return optimizer
 
 
@@ -148,10 +148,10 @@ def _check_loss_scale(scale: object) -> None:
     if scale is None:
         return
     if not isinstance(scale, LossScale):
-        raise OptionValueError(f"loss_scale of the optimizer is {scale!r}; give snnc.LossScale({scale!r}), or None for no scale.")
+        raise OptionValueError(f"loss_scale of the optimizer is {scale!r}; give snnc.LossScale({scale!r}), or None for no scaling.")
     for what, value, most in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
         if not 0 < value < most or (what == "growth" and value < 1):
-            raise OptionValueError(f"{what} of the loss scale is {value}; a factor is above 0, growth 1 or more, backoff between 0 and 1.")
+            raise OptionValueError(f"{what} of the loss scale is {value}; factor must be above 0, growth 1 or more, backoff in 0 … 1.")
     if isinstance(scale.interval, bool) or not isinstance(scale.interval, int) or scale.interval < 1:
         raise OptionValueError(f"interval of the loss scale is {scale.interval}; it must be a number of updates, 1 or more.")
 
@@ -170,12 +170,12 @@ def _group_data(group: Group) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> Optimizer:
-    """Undo :func:`to_data`.
+    """Reverse :func:`to_data`.
 
     Raises
     ------
     ValueError
-        A setting is not a number.
+        A setting has the wrong type.
     """
     groups = tuple(Group(**group) for group in data.get("groups", ()))
     kind: Callable[..., Optimizer] = KINDS[data["name"]]

@@ -1,4 +1,4 @@
-"""A rule for each compile option, for the checks, the help and docs/reference/options.md; each back end defines which options it takes."""
+"""The rules of compile options, used by the checks, the help and docs/reference/options.md; back ends define which options they accept."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from snnc.errors import OptionNeedsLossError, OptionTargetError
 
 @dataclass(frozen=True)
 class Rule:
-    """Describes an option, its alternative on targets that do not take it, and its form on the command line.
+    """Description of an option, with advice for targets that do not accept it, and its form on the command line.
 
     Attributes
     ----------
     does
         Its effect, in a few words.
     help
-        Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that take the option.
+        Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that accept the option.
     metavar
         Name of its value in the help.
     type, default
-        Type and default of its value on the command line.
+        Type and default of the value on the command line.
     idle
-        Values other than the default that every target satisfies without doing anything.
+        Values, besides the default, that request nothing on any target.
     values
-        Advice for particular values; tables have a line for each of these values.
+        Advice for particular values, each of which has its own row in tables.
     instead
-        Advice for targets that do not take it.
+        Advice for targets that do not accept it.
     flag
-        Its name on the command line, if that differs.
+        Name on the command line, if it differs.
     everywhere
-        Whether all targets take the option, for options of the model: back ends have no field for these.
+        For options of the model, which back ends have no field for: how all targets accept the option.
     targets
-        Names of the back ends to which `everywhere` applies; empty: all.
+        Names of the back ends to which `everywhere` applies; empty for all.
     """
 
     does: str
@@ -58,26 +58,26 @@ class Rule:
 
 
 _TILES: Final = "this target sends all spikes"
-_WHOLE: Final = "only machines divide a network over tiles"
-_SEGMENTS: Final = "on cpu and cuda memory= bounds the stored states; the reference stores all of them"
+_WHOLE: Final = "only machines distribute a network over tiles"
+_SEGMENTS: Final = "on cpu and cuda memory= limits the stored states; the reference stores all of them"
 RULES: Final[Mapping[str, Rule]] = {
     "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
-    "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number that the model fixes.", type=int),
+    "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number fixed by the model.", type=int),
     "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
         "output or population that the loss reads",
-        "The output, the population or the population.port that the loss reads.",
+        "The output, population or population.port that the loss reads.",
         "NAME",
     ),
     "optimizer": Rule(
         "update rule of the parameters",
-        "adam, adamw, sgd, rmsprop, or with numbers: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1.",
+        "adam, adamw, sgd or rmsprop, also with settings: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1.",
     ),
     "lr": Rule("learning rate of the optimizer", "Learning rate.", type=float, everywhere="with a loss"),
     "loss_scale": Rule(
         "factor of the loss's gradient",
         "Factor of the loss's gradient, or dynamic; an overflow skips the update.",
-        instead="PopTorch's optimisers take no factor",
+        instead="PopTorch's optimisers have no loss scale",
         everywhere="with a loss",
         targets=("reference", "cpu", "cuda", "machine"),
     ),
@@ -89,14 +89,14 @@ RULES: Final[Mapping[str, Rule]] = {
         "neurons that receive gradient", "Only neurons with LOW < membrane - threshold < HIGH receive gradient.", "LOW[,HIGH]"
     ),
     "capacity": Rule(
-        "spikes that one window moves",
-        "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        "spikes moved by one window",
+        "Spikes of a source moved by one window, or per step: 64, '5 %' of its neurons, '5 %; hidden=20'.",
         metavar="SPIKES",
         instead=_TILES,
     ),
     "parts": Rule(
-        "number of parts that populations are cut into",
-        "Cut populations with sparse connections into this many parts; 1 leaves them whole.",
+        "number of parts into which populations are split",
+        "Split populations with sparse connections into this many parts; 1 keeps them whole.",
         type=int,
         idle=(1,),
         instead=_WHOLE,
@@ -109,7 +109,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "drop": Rule(
         "choice of spikes kept in mode drop",
-        "Spikes that --mode drop keeps: those of the lowest ids, or random ones.",
+        "Spikes kept by --mode drop: those with the lowest ids, or random ones.",
         default="lowest",
         instead="the lowest ids are kept",
     ),
@@ -134,7 +134,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "memory limit of a training step or a run, in bytes",
         "Memory limit of a training step, such as 500M.",
         "BYTES",
-        instead="machines have recompute= and streaming=",
+        instead="machines have recompute= and streaming= instead",
     ),
     "threads": Rule("threads of the program", "Number of threads.", type=int, instead="its number of threads cannot be chosen"),
     "truncate": Rule(
@@ -149,16 +149,16 @@ RULES: Final[Mapping[str, Rule]] = {
         "Return gradients of the inputs, for layers before the network.",
         type=bool,
         default=False,
-        instead="snnc.torch.Module(net, input_gradients=True) returns it",
+        instead="snnc.torch.Module(net, input_gradients=True) returns them",
     ),
     "half": Rule(
-        "numbers stored as float16: weights, pasts, deltas",
-        "Numbers stored as float16: one or more of weights (weights:stochastic), pasts, deltas.",
-        instead="on that target precision= selects the rounded numbers",
+        "values stored as float16: weights, pasts, deltas",
+        "Values stored as float16: one or more of weights (weights:stochastic), pasts, deltas.",
+        instead="on that target precision= selects the rounded values",
     ),
     "precision": Rule(
         "precision of products, weights and stored states",
-        "float32, bfloat16 or float16; the target determines which numbers are rounded.",
+        "float32, bfloat16 or float16; the target determines which values are rounded.",
         default="float32",
         values={
             "bfloat16": "it computes in float32; machines store states as float16",
@@ -178,12 +178,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "detach": Rule("points at which gradients stop inside neurons, for model files", everywhere="yes"),
     "input_kind": Rule("kind of the inputs: spikes or values", everywhere="yes"),
 }
-"""Rules by the option's name in Python, in the order of ``snnc compile --help``. Options of the model
+"""Rules by Python option name, in the order of ``snnc compile --help``. Options of the model
 (steps, dt, detach, input_kind) are checked when the model is read."""
 
 
 def requests_effect(name: str, value: Any, default: Any) -> bool:
-    """Return whether `value` requests an effect, that is, whether it is neither the default nor a value that changes nothing."""
+    """Return whether `value` requests an effect: it is neither the default nor a value without effect."""
     return bool(value is not None and value != default and value not in RULES[name].idle)
 
 
@@ -197,12 +197,12 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
     training
         Whether there is a loss.
     given
-        Option name to value, for the options for which :func:`requests_effect` is true.
+        Values by option name, for which :func:`requests_effect` is true.
 
     Raises
     ------
     OptionTargetError
-        The target does not take one of them.
+        The target does not accept one of them.
     OptionNeedsLossError
         One of them only affects training, and there is no loss.
     """
@@ -221,14 +221,14 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
 
 
 def _shown(name: str, value: Any) -> str:
-    """An option with its value, for a message."""
+    """Return an option with its value, for a message."""
     flag = RULES[name].flag
     known = f"{name} (--{flag})" if flag else name
     return f"{known} = {value!r}" if isinstance(value, str | int | float | tuple) else known
 
 
 def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
-    """Return ``"yes"``, ``"with a loss"`` or ``"refused"``: whether a back end takes an option.
+    """Return whether a back end accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
 
 
 def help_of(name: str) -> str:
-    """Return the help text of an option on the command line: the targets that take it, and what it does.
+    """Return the command-line help of an option: the targets that accept it, and its effect.
 
     Examples
     --------

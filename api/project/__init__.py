@@ -1,1 +1,1 @@
-"""The project folder: the model as data, its options, its trained weights, and the trust in its program."""
+"""The project folder: model, options, trained weights, and the record of projects that this user trusts."""

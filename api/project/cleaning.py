@@ -1,4 +1,4 @@
-"""Caches of snnc and leftovers of killed processes, recognised by names that only snnc uses."""
+"""Find and delete snnc's cache and leftovers of killed processes, recognised by names that only snnc uses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ OWN: Final = {
     "kernels": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
     "ways": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
 }
-"""Names that snnc gives in each folder of its cache; other files are left alone."""
+"""Patterns of names that snnc uses in each folder of its cache; other files are not touched."""
 
 
 @dataclass(frozen=True)
 class Waste:
-    """A file or folder that can be deleted.
+    """A file or folder to delete.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Waste:
 
 
 def in_cache() -> tuple[list[Waste], int]:
-    """Return the entries of the cache, and the number of those that a process is building, which stay."""
+    """Return the entries of the cache, and the number of entries left out because a process is building them."""
     cache = cache_dir()
     found: list[Waste] = []
     busy = 0
@@ -60,7 +60,7 @@ def in_cache() -> tuple[list[Waste], int]:
 
 
 def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
-    """Return leftovers of ended processes among the temporary files of the system, and in `folders`."""
+    """Return leftovers of ended processes in the system's temporary folder and in `folders`."""
     paths = [*abandoned()]
     for folder in folders:
         paths += [*abandoned_files(folder), *abandoned_files(folder / "model"), *abandoned(folder, ".")]
@@ -68,10 +68,10 @@ def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
 
 
 def remove(waste: list[Waste]) -> list[Waste]:
-    """Delete leftovers and return those that were deleted; folders are renamed first, so that no process finds an incomplete one."""
+    """Delete files and folders and return the deleted ones; folders are renamed first, so that no process sees an incomplete one."""
     deleted = []
     for one in waste:
-        with suppress(OSError):  # another process was faster, or permission is missing
+        with suppress(OSError):  # another process deleted it, or permission is missing
             if one.path.is_dir() and not one.path.is_symlink():
                 aside = TemporaryFolder(one.path.parent, ".snnc-clean-")
                 try:
@@ -85,7 +85,7 @@ def remove(waste: list[Waste]) -> list[Waste]:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder."""
+    """Return the size in bytes of a file, or of all files in a folder."""
     total = 0
     with suppress(OSError):
         total = path.lstat().st_size if not path.is_dir() or path.is_symlink() else 0
@@ -106,7 +106,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _building(folder: Path) -> set[str]:
-    """Names of entries that a process has locked."""
+    """Return the names of entries that a process has locked."""
     return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
 
 

@@ -1,4 +1,4 @@
-"""Data that the stages of the driver pass on."""
+"""Result of compilation, passed between the stages of the driver."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A graph with its options, its program and its plan (None if the target has no tiles)."""
+    """A graph with its options, its program and its plan; the plan is None if the target has no tiles."""
 
     graph: Graph
     options: CompileOptions
     program: StepProgram
     plan: Plan | None
     parts: Parts | ChannelOrders | None = None
-    """The parts or orders that the plan places instead of the original program, if any."""
+    """The parts or channel orders that the plan places instead of the original program, if any."""
 
     @property
     def placed(self) -> StepProgram:
@@ -34,5 +34,5 @@ class Compiled:
 
     @property
     def on_target(self) -> PlacedProgram:
-        """Input of the target's back end."""
+        """Input of the target's back end: program, plan and parts."""
         return PlacedProgram(self.program, self.plan, self.parts)

@@ -1,4 +1,4 @@
-"""The model of a project as files: graph and step program as JSON, their arrays as npz; no model file is needed to open a project."""
+"""Store a project's model: graph and step program as JSON, their arrays as npz, so that the original model file is not needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
 
 PROGRAM: Final = ("program.json", "program.npz")
-"""A step program, and those of its arrays that the graph does not have."""
+"""Files of a step program, and of its arrays that are not in the graph."""
 
 
 def save_graph(graph: Graph, folder: Path) -> dict[str, Array]:
@@ -38,7 +38,7 @@ def save_graph(graph: Graph, folder: Path) -> dict[str, Array]:
 
 
 def load_graph(folder: Path) -> Graph:
-    """Read what :func:`save_graph` wrote.
+    """Read a graph written by :func:`save_graph`.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def load_graph(folder: Path) -> Graph:
 
 
 def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) -> None:
-    """Write a step program into `folder`; arrays that `known` holds, those of :func:`save_graph`, are not written again."""
+    """Write a step program into `folder`; arrays in `known`, the result of :func:`save_graph`, are not written again."""
     more: dict[str, Array] = {}
 
     def keep(array: Array) -> Any:
@@ -69,7 +69,7 @@ def save_program(program: StepProgram, folder: Path, known: dict[str, Array]) ->
 
 
 class SavedModel:
-    """The files of a model; the graph and its program share their arrays.
+    """The stored graph and step program of a project, which share their arrays.
 
     Raises
     ------
@@ -83,12 +83,12 @@ class SavedModel:
         self.graph = self._graph()
 
     def program(self, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
-        """Return the step program, with the loss and optimizer of the options.
+        """Return the step program, with the given loss and optimizer.
 
         Raises
         ------
         GraphDataError
-            It is missing, damaged, or has another format.
+            The step program is missing, damaged, or has another format.
         """
         more = self._folder / PROGRAM[1]
         try:

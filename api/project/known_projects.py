@@ -1,4 +1,4 @@
-"""Projects that this user compiled or trusted: digests of their file lists, in a file of the user."""
+"""List of projects that this user compiled or trusted, stored as digests of their file lists."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
 MOST: Final = 20_000
-"""Maximum number of projects in the list; the oldest are removed."""
+"""Maximum number of projects in the list; the oldest are dropped."""
 _LINE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def remember(folder: Path) -> None:
-    """Record that the project in `folder` belongs to this user; without a writable file nothing is recorded."""
+    """Record that this user compiled or trusts the project in `folder`; do nothing if no list can be written."""
     line = f"{digest_of(folder / MANIFEST)}\n".encode()
     for place in _places():
         with suppress(OSError, SnncError):
@@ -30,7 +30,7 @@ def remember(folder: Path) -> None:
 
 
 def is_known(folder: Path) -> bool:
-    """Return whether the list of files in `folder` is that of a project of this user."""
+    """Return whether this user compiled or trusted the project in `folder`, judged by its list of files."""
     try:
         line = digest_of(folder / MANIFEST)
     except OSError:
@@ -39,9 +39,9 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Files that may contain the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
+    """Return files that may contain the list, preferred first: in the state folder, or in the cache if there is no home folder."""
     found = []
-    with suppress(RuntimeError):  # there is no home
+    with suppress(RuntimeError):  # no home folder
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
     with suppress(SnncError, RuntimeError, OSError):
         found.append(cache_dir() / _NAME)
@@ -49,7 +49,7 @@ def _places() -> list[Path]:
 
 
 def _read(place: Path) -> list[str]:
-    """The digests in a file that no other user can write."""
+    """Return the digests in a file, or none if other users can write it."""
     try:
         if fault_of(place) is not None or fault_above(place) is not None:
             return []

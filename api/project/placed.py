@@ -1,4 +1,4 @@
-"""A plan in a project's folder, with the parts or orders of populations that it places."""
+"""Store a plan in a project folder, with the parts or channel orders of populations that it places."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
 
 PARTS: Final = "model/parts.npz"
-"""File with the part of every neuron."""
+"""File with the part of every neuron, and its place there."""
 ORDERS: Final = "model/orders.json"
-"""File with the number of channels of each population that are stored side by side."""
+"""File with the number of adjacent channels of each population."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
-    """Write the parts or orders that the plan of a project places to its folder."""
+    """Write the parts or channel orders placed by the plan into the project folder."""
     if isinstance(parts, ChannelOrders):
         save_orders(parts, folder)
     else:
@@ -38,19 +38,19 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 
 
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
-    """Return the plan of a project, and the parts or orders that it places, if any.
+    """Return the plan of a project, and the parts or channel orders that it places, if any.
 
     Parameters
     ----------
     graph, program, chosen
-        Those from which the plan was made; the graph is the one that was lowered.
+        Inputs of the mapping: the prepared graph, its step program, and the plan's options.
     folder
-        The project's folder.
+        The project folder.
 
     Raises
     ------
     ProjectFolderError, PartsError
-        The plan, the orders or the parts cannot be read.
+        The plan, the channel orders or the parts cannot be read.
     """
     try:
         plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder:
 
 
 def save_parts(parting: Parting, folder: Path) -> None:
-    """Write the part of every neuron into a project's folder."""
+    """Write the part of every neuron into a project folder."""
     names = list(parting.parts)
     arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
     arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
@@ -72,7 +72,7 @@ def save_parts(parting: Parting, folder: Path) -> None:
 
 
 def load_parts(parter: Parter, folder: Path) -> Parts:
-    """Read what :func:`save_parts` wrote.
+    """Read parts written by :func:`save_parts`.
 
     Raises
     ------
@@ -87,20 +87,20 @@ def load_parts(parter: Parter, folder: Path) -> Parts:
         sizes = parter.candidates.sizes if parter.candidates is not None else {}
         shapes = {name: (n,) for name, n in sizes.items()}
         if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
-            raise ValueError("it is of another network")
+            raise ValueError("it belongs to another network")
         return parter.apply(parting)
     except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
 
 
 def save_orders(way: ChannelOrders, folder: Path) -> None:
-    """Write the orders into a project's folder."""
+    """Write the channel orders into a project folder."""
     grains = {id_: order.grain for id_, order in way.orders.items()}
     (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
 
 
 def load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
-    """Read what :func:`save_orders` wrote.
+    """Read channel orders written by :func:`save_orders`.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
         able = orders(program, 1)
         chosen = {id_: replace(able[id_], grain=int(grain)) for id_, grain in grains.items()}
         if any(order.grain < 1 or order.channels % order.grain for order in chosen.values()):
-            raise ValueError("a number of channels does not divide them")
+            raise ValueError("the number of adjacent channels does not divide the number of channels")
     except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise ProjectFolderError(f"{str(folder / ORDERS)!r} cannot be read ({error}); compile the model again.") from None
     return ChannelOrders(chosen, reorder(program, chosen))

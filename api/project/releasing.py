@@ -1,4 +1,4 @@
-"""Replace the weights of a compiled network with views of the project's file of weights, so that memory has no second copy."""
+"""Replace the weights of a compiled network by views of the project's weight file, so that memory has no second copy."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ import numpy as np
 from snnc.backends.codegen.safetensors_file import mapped
 from snnc.backends.native.project_files import initial_values
 from snnc.compiler.ir.graph import Array, Graph
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError
 from snnc.project.compiled import Compiled
 
 
 def released(compiled: Compiled, folder: Path) -> Compiled:
-    """Return the network with weights that are views of the file in the project `folder`; unchanged if the target is not native.
+    """Return the network with weights that are views of the weight file in `folder`; unchanged if the target is not native.
 
-    Arrays of the graph become views too if they are equal to those of the program.
+    Arrays of the graph that are equal to those of the program become views, too.
 
     Raises
     ------
     ProjectFolderError
-        The file of weights belongs to another network. The program finds weights by their positions, so it would read wrong ones.
+        The weight file belongs to another network. The program finds weights by their positions, so it would read wrong values.
     """
     if not compiled.options.backend.native:
         return compiled
     file = folder / "weights.safetensors"
     values = mapped(file, initial_values(compiled.program))
     if values is None:
-        raise ProjectFolderError(f"{str(file)!r} does not contain the arrays that were compiled; compile the model again.")
+        raise ProjectFolderError(f"{str(file)!r} does not contain the arrays of this project; compile the model again.")
     parameters = compiled.program.parameters
     views = {p.label: (p.value, values[p.name].reshape(p.value.shape)) for p in parameters.values()}
     program = replace(compiled.program, parameters={n: replace(p, value=views[p.label][1]) for n, p in parameters.items()})
@@ -45,12 +46,12 @@ def _released_graph(graph: Graph, views: Mapping[str, tuple[Array, Array]]) -> G
         by_field = {f.name: views[label] for f in fields(operation) if (label := f"{name}.{f.name}") in views}
         changes: Any = {field: view for field, (value, view) in by_field.items() if _equal(getattr(operation, field), value)}
         if changes:
-            copy.nx.nodes[name]["operation"] = replace(operation, **changes)
+            replace_operation(copy, name, replace(operation, **changes))
     return copy
 
 
 def _equal(field: Any, value: Array) -> bool:
-    """Return whether a field of an operation is an array that is bitwise equal to that of the program."""
+    """Return whether a field of an operation is an array that is bitwise equal to `value`."""
     if not isinstance(field, np.ndarray) or field.dtype != value.dtype or field.shape != value.shape:
         return False
     return bool(np.array_equal(field.view(np.uint32), value.view(np.uint32)))

@@ -1,4 +1,4 @@
-"""Behaviour of ``snnc train`` for a project whose last training was stopped."""
+"""Settings of ``snnc train`` for a project whose last training was interrupted."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from snnc.backends.training.updates.capacities import ScheduledCapacity
 from snnc.backends.training.updates.run_values import WindowArgument
 
 SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
-"""Fields of :class:`Settings` that are arguments of ``fit``, in their order."""
+"""Fields of :class:`Settings` that are arguments of ``fit``, in order."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training run; None selects the default or, in a resumed training run, its original setting.
+    """Settings of a training run; None selects the default or, in a resumed run, the setting of the interrupted run.
 
     Attributes
     ----------
     resume
-        Whether to continue the last training; None: not specified.
+        Whether to continue the last training; None if not specified.
     """
 
     epochs: int | None
@@ -37,7 +37,7 @@ class Settings:
     resume: bool | None
 
     def filled(self, found: Position | None) -> Settings:
-        """Return the settings, completed by those of the resumed training run."""
+        """Return the settings, completed from the interrupted run."""
         if found is None:
             return self
         old = found.recipe
@@ -54,29 +54,29 @@ class Settings:
 
 
 def _words(text: str) -> str | None:
-    """Return an original setting of a training run as text; None if it was not given, or is a function."""
+    """Return the text of an interrupted run's setting; None if it was not given, or is a function."""
     return None if FUNCTION in text else text or None
 
 
 def settings_for(folder: Path, given: Settings) -> Settings:
-    """Return the settings of a training run of the project in `folder`.
+    """Return the settings for training the project in `folder`.
 
     Raises
     ------
     UnfinishedTrainingError
-        The last one was stopped, and no option says whether to continue it.
+        The last training was interrupted, and no option says whether to continue it.
     """
     found = position_of(folder)
     if found is not None and not found.finished and given.resume is None:
         raise UnfinishedTrainingError(
-            f"the training in {str(folder)!r} was stopped {found.text}. --resume goes on with it, to the same weights as if it had never "
-            "stopped; --no-resume begins another one with its weights."
+            f"the training in {str(folder)!r} was stopped {found.text}. --resume continues it, with the same resulting weights as without "
+            "the interruption; --no-resume starts a new training from its weights."
         )
     return given.filled(found) if given.resume else given
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return the position of the last training of a project; None if no file has one."""
+    """Return the position of the last training of a project; None if there is none."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

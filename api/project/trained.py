@@ -1,4 +1,4 @@
-"""The trained weights of a project, or a message with the remedy if they are unusable."""
+"""Load the trained weights of a project, or explain why they cannot be used."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.arrays.sparse import nonzeros_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.neurons.library.batch_norm import MEAN, VARIANCE, is_batch_norm
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
 USELESS = "model/trained.unusable-{}.safetensors"
-"""New name of weights that cannot be read; training renames them before it writes new ones."""
+"""Name to which unusable weights are renamed before training writes new ones."""
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
-    """Set the weights of the last training of a project, if there are any.
+    """Load the weights of a project's last training into a session, if there are any.
 
     Parameters
     ----------
     session, folder
-        The project, opened, and its folder.
+        The opened project, and its folder.
     lenient
-        Whether weights that cannot be used are omitted with a warning.
+        Whether unusable weights cause a warning instead of an error.
 
     Raises
     ------
     TrainedWeightsError
-        They cannot be used, and `lenient` is false.
+        The weights cannot be used, and `lenient` is false.
     """
     file = folder / TRAINED
     if not file.exists():
@@ -50,12 +51,12 @@ def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
 
 
 def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
-    """Return `graph` with the weights of the last training of the project in `folder`; `lenient` as for :func:`load_trained`.
+    """Return `graph` with the weights of the last training of the project in `folder`; `lenient` is as in :func:`load_trained`.
 
     Raises
     ------
     TrainedWeightsError
-        They cannot be used, and `lenient` is false.
+        The weights cannot be used, and `lenient` is false.
     """
     file = folder / TRAINED
     if not file.exists():
@@ -64,9 +65,9 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
     try:
         values = load_weights(file)
         if not any(label.rpartition(".")[0] in graph.nx for label in values):
-            raise ProjectFolderError(f"none of their layers is in the network: {', '.join(list(values)[:5]) or 'they are none'}.")
+            raise ProjectFolderError(f"none of its layers is in the network: {', '.join(list(values)[:5]) or 'it has no layers'}.")
         for name, operation in list(graph.of_type(*WEIGHTED, Population)):
-            trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
+            replace_operation(trained, name, _with_values(name, operation, values))
     except (SessionError, ProjectFolderError) as error:
         _refuse(file, error, lenient)
         return graph
@@ -74,7 +75,7 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
 
 
 def put_useless_aside(folder: Path) -> Path:
-    """Rename the trained weights of a project, which cannot be used, so that others can be written; return the new name."""
+    """Rename a project's unusable trained weights, so that new ones can be written; return the new path."""
     number = 1
     while (folder / USELESS.format(number)).exists():
         number += 1
@@ -86,8 +87,8 @@ def _refuse(file: Path, error: SnncError, lenient: bool) -> None:
     earlier = sorted(str(p) for p in file.parents[1].glob(f"before-*/{TRAINED}"))
     back = f"copy earlier ones there ({', '.join(earlier)})" if earlier else "copy earlier ones there"
     if not lenient:
-        raise TrainedWeightsError(f"{reason} To go back to the weights that were compiled, delete or rename the file; or {back}.") from None
-    warnings.warn(f"{reason} The weights are those that were compiled. Train again, or {back}.", UserWarning, stacklevel=2)
+        raise TrainedWeightsError(f"{reason} To go back to the compiled weights, delete or rename the file; or {back}.") from None
+    warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", UserWarning, stacklevel=2)
 
 
 def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
@@ -105,7 +106,7 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     if isinstance(operation, Sparse) and weight.shape == operation.shape:
         weight = nonzeros_of(weight, operation)
     if weight.size != operation.weight.size:
-        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, the model's {operation.weight.shape}.")
+        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, but the model's {operation.weight.shape}.")
     weight = weight.reshape(operation.weight.shape)
     if isinstance(operation, OneToOne):
         return replace(operation, weight=weight)
@@ -115,4 +116,4 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
 def _check_finite(name: str, values: Mapping[str, Array]) -> None:
     for part, value in values.items():
         if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
-            raise ProjectFolderError(f"{name}.{part} holds values that are not finite numbers.")
+            raise ProjectFolderError(f"{name}.{part} contains values that are not finite numbers.")

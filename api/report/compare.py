@@ -1,4 +1,4 @@
-"""Two plans side by side: their differences, the faster one, and the reason."""
+"""Compare two plans: their differences, the faster one, and the main cause."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.report.view import facts
 
 
 def compare(first: Subject, second: Subject) -> dict[str, Any]:
-    """Return titles, a verdict, and rows of numbers of both plans; all predicted."""
+    """Return titles, a verdict, and rows of predicted numbers of both plans."""
     return {
         "titles": [_title(first), _title(second)],
         "verdict": verdict(first, second),
@@ -21,7 +21,7 @@ def compare(first: Subject, second: Subject) -> dict[str, Any]:
 
 
 def verdict(first: Subject, second: Subject) -> str:
-    """Return which plan takes less time for a sample, and which superstep contributes most to the difference."""
+    """Return a text on which plan needs less time per sample, and which superstep contributes most to the difference."""
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
     unlike = [
@@ -32,7 +32,7 @@ def verdict(first: Subject, second: Subject) -> str:
         )
         if x != y
     ]
-    note = f" They differ in {' and in '.join(unlike)}, so their times say little about the mapping." if unlike else ""
+    note = f" They differ in {' and in '.join(unlike)}, so their times hardly compare the mappings." if unlike else ""
     if abs(a - b) <= 0.001 * max(a, b):
         return f"Both take the same time: {times}.{note}"
     mine, other = _costs(first), _costs(second)
@@ -59,7 +59,7 @@ def _title(subject: Subject) -> str:
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
-    """Seconds per sample of each phase and kind."""
+    """Return seconds per sample by phase and kind."""
     plan = subject.plan
     scale = 1 / (plan.target.clock_hz * plan.batch)
     return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}
@@ -83,7 +83,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Cycles of all runs in a step: by phase, then the totals by kind."""
+    """Return cycles per step by phase, then the totals by kind."""
     a, b = ({p.name: p.runs * (p.compute + p.sync + p.exchange) for p in s.plan.phases} for s in (first, second))
     rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
     for kind in PARTS:
@@ -93,7 +93,7 @@ def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """The largest of each category on any tile."""
+    """Return the largest size of each memory category on any tile."""
     a, b = ({name: max(tiles, default=0) for name, tiles in s.plan.memory.items()} for s in (first, second))
     return [_row(name, a.get(name, 0), b.get(name, 0)) for name in {**a, **b}]
 

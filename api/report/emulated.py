@@ -1,4 +1,4 @@
-"""The profile of any emulated program: memory by category, cycles by step, balance, a trace."""
+"""Write the profile of an emulated program as text or trace: memory by category, cycles by step, balance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.errors import DataFileError
 
 FORMATS: Final = ("text", "json", "trace")
 MOST_BYTES: Final = 1 << 30
-"""A larger file is not a profile."""
+"""Size limit of a profile file in bytes."""
 PARTS: Final = (
     ("compute", "compute_cycles_busiest"),
     ("sync", "sync_cycles"),
@@ -23,7 +23,7 @@ PARTS: Final = (
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile that a file contains; None if it contains something else.
+    """Return the profile in a file; None if the file contains something else.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
     Raises
     ------
     ReportOptionError
-        The format is one of those that draw a plan, which a profile does not have.
+        The format requires a plan, which a profile does not contain.
     """
     if format == "text":
         return _text(profile).encode()
@@ -77,7 +77,7 @@ def _memory(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _steps(profile: Mapping[str, Any]) -> list[str]:
-    """Return the steps sorted by cycles; balance is the mean of all tiles divided by the busiest."""
+    """Return the steps by descending cycles; balance is mean compute time over that of the busiest tile."""
     lines = [f"{'step':<40}{'runs':>8}{'cycles':>14}{'share':>8}{'balance':>9}  " + "".join(f"{name:>12}" for name, _ in PARTS)]
     whole = sum(step["cycles"] for step in profile["steps"]) or 1
     for step in sorted(profile["steps"], key=lambda step: -step["cycles"]):
@@ -90,7 +90,7 @@ def _steps(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _events(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one bar per step with all its executions, in the order of the program's steps; times are in microseconds."""
+    """Return one bar per step with all its executions, in program order; times are in microseconds."""
     scale, at = 1e6 / profile["clock_hz"], 0.0
     events = []
     for step in profile["steps"]:

@@ -1,4 +1,4 @@
-"""The bottlenecks of a network on its machine, in a few sentences."""
+"""Find the bottlenecks of a network on its machine, and describe them in sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.machines.chip_links import Flows, find_routes
 from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
-from snnc.report.pictures.occupancy import fullest_tile
 from snnc.report.pictures.timeline import KINDS
 
 MOVED: Final[Mapping[str, str]] = {
@@ -29,14 +28,14 @@ MOVED: Final[Mapping[str, str]] = {
     "update: replicas": "new weights",
     "update: weight copies": "weights to copies",
 }
-"""Phase -> kind of traffic before it."""
+"""Kind of traffic that precedes each phase."""
 LINKED: Final = 0.9
-"""Smallest share of the links in the time of an exchange for which it is reported as limited by them."""
+"""Share of the link time in the time of an exchange from which the links are reported as its bottleneck."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a share of the step, of the tile's memory, or of even work."""
+    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a share of the step, the tile's memory, or evenly spread work."""
 
     about: str
     sentence: str
@@ -44,12 +43,12 @@ class Limit:
 
 
 def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
-    """Return the predicted bottleneck in time, the fullest tile and the balance of the work; `names` are labels by id."""
+    """Return the predicted bottleneck in time, the fullest tile, and the balance of the work; `names` are labels by id."""
     return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
 
 
 def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
-    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None if the plan has none.
+    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None without loops in the plan.
 
     For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
     """
@@ -65,18 +64,18 @@ def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
 
 
 def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
-    """Name the contents of a tile."""
+    """Return what a tile contains: a layer, relays, or nothing."""
     owner = int(places.owner[tile])
     return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
 
 
 def kibibytes(size: float) -> str:
-    """Write bytes as KiB, small ones as bytes."""
+    """Format a size in KiB, or in bytes if it is small."""
     return f"{size:,.0f} bytes" if size < 4096 else f"{size / 1024:,.0f} KiB"
 
 
 def amount(size: float) -> str:
-    """Write bytes with a binary prefix and three digits, as data sheets give the memory of tiles."""
+    """Format a size with a binary prefix and three digits, as data sheets do for the memory of tiles."""
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= scale:
             return f"{size / scale:{'.3g' if size < 999.5 * scale else '.0f'}} {unit}"
@@ -93,11 +92,11 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
         what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
         if phase.loops:
             most, whole = phase.loops[0], sum(loop.total for loop in phase.loops)
-            loop = f" Most cycles of its slowest vertex are those of {most.name} ({100 * most.total / whole:.0f} %)."
+            loop = f" Its slowest vertex spends most cycles on {most.name} ({100 * most.total / whole:.0f} %)."
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
-    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}.{loop}"
+    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in total {rest}.{loop}"
     if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
         host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
         sentence += f" The inputs take longer to arrive from the host: {host:.3g} ms before each step of {step:.3g} ms."
@@ -105,7 +104,7 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
-    """Return a text with the largest kind of data of an exchange, and whether it is limited by the links or the tiles."""
+    """Return a text on the largest flow of an exchange, and whether links or tiles limit it."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:
@@ -120,7 +119,7 @@ def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str
 
 
 def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
-    tile = fullest_tile(plan)
+    tile = plan.fullest_tile
     size = plan.tile_memory[tile]
     name = max(plan.memory, key=lambda category: plan.memory[category][tile])
     sources = list(dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays)))
@@ -130,7 +129,7 @@ def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
     share = size / plan.target.tile_bytes
     return Limit(
         "memory",
-        f"The fullest tile, {who}, holds {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
+        f"The fullest tile, {who}, uses {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
         f"({100 * share:.0f} %), most of it {name}{whose} ({kibibytes(plan.memory[name][tile])}).",
         share,
     )
@@ -139,7 +138,7 @@ def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
 def _balance(plan: Plan, places: LayerPlaces) -> Limit:
     compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
     used, tiles = len(places.used), plan.target.tiles
-    head = f"{used:,} of {tiles:,} tiles hold anything"
+    head = f"{used:,} of {tiles:,} tiles are used"
     if plan.bound_cycles > 0:
         head = f"The step takes {plan.cycles / plan.bound_cycles:.3g} times as long as with all work spread evenly; {head}"
     if not compute.size or not compute.max():

@@ -1,4 +1,4 @@
-"""The plan in six lines."""
+"""Summarise a plan in six lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from snnc.report.subject import Subject
 
 
 def plan_lines(subject: Subject) -> list[tuple[str, str]]:
-    """Return six (title, sentence) pairs."""
+    """Return the six lines as (title, sentence) pairs."""
     plan = subject.plan
     memory, cycles = plan.tile_memory, plan.cycles
     busiest = max(range(len(memory)), key=memory.__getitem__)

@@ -1,4 +1,4 @@
-"""The contents of the HTML page, computed from the report: positions in per cent, and the data for its scripts."""
+"""Values for the template of the HTML page, computed from the report: positions in per cent, and data for its scripts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from snnc.report.subject import Subject
 from snnc.report.view import build_view
 
 SMALL = 0.2
-"""Share of the memory limit below which the memory chart does not show the limit."""
+"""Share of the memory limit below which the memory chart hides the limit."""
 FULLEST = 10
-"""Layers whose memory the page draws."""
+"""Number of layers in the memory chart."""
 WIRES = 8
-"""Wires between IPUs that the page lists."""
+"""Number of wires between IPUs in the table."""
 FLOWS = 10
-"""Flows that the page lists."""
+"""Number of flows in the table."""
 LABELLED = 7.0
-"""Smallest width of a block with a label, in per cent of the row."""
+"""Minimum width of a block with a label, in per cent of the row."""
 
 
 def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Subject | None) -> dict[str, Any]:
-    """Return the values that the template shows; `comparison` is the result of :func:`snnc.report.compare.compare`."""
+    """Return the values for the template; `comparison` is the result of :func:`snnc.report.compare.compare`."""
     view = build_view(subject)
     colours = [layer_colour(index) for index in range(len(view["layers"]))]
     return {
@@ -67,7 +67,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
 
 
 def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add widths in per cent of the longest bar."""
+    """Add bars to the phases, with widths in per cent of the longest bar."""
     longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
     found = []
     for phase in phases:
@@ -79,7 +79,7 @@ def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The largest flows, with names and their share of all bytes."""
+    """Return the largest flows, with names and their share of all bytes."""
     nodes, flows = view["traffic"]["nodes"], view["traffic"]["flows"]
     total = sum(f["bytes"] for f in flows) or 1.0
     return [
@@ -99,7 +99,7 @@ def _memory(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
-    """The fullest tile of each layer by category, the fullest layers first."""
+    """Return the fullest tile of each layer by category, fullest layers first."""
     plan, rows = subject.plan, []
     memory = np.asarray(plan.tile_memory)
     for p, place in zip(plan.populations, subject.places.layers, strict=True):
@@ -122,9 +122,9 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 
 
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
-    """A column for each phase: stacked categories in per cent of the scale.
+    """Return a column per phase: stacked categories in per cent of the scale.
 
-    The scale ends a little above the limit, or above the largest column if that is too far below the limit to be visible.
+    The scale ends a little above the limit, or above the largest column if that is far below the limit.
     """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes
@@ -162,7 +162,7 @@ def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def timeline(subject: Subject) -> list[dict[str, Any]]:
-    """The whole step, then one run of each part, each on its own scale."""
+    """Return rows for the whole step and for one run of each part, each with its own scale."""
     emulation = subject.emulation
     rows = (whole_step(subject.plan), *parts(subject.plan))
     if emulation is None or not emulation.phases:
@@ -201,7 +201,7 @@ def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") 
 
 
 def microseconds(seconds: float) -> str:
-    """Write a time with three digits."""
+    """Format a time with three digits, in µs or ms."""
     return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
 
 
@@ -209,7 +209,7 @@ def microseconds(seconds: float) -> str:
 
 
 def tile_data(subject: Subject) -> dict[str, Any]:
-    """Numbers of every tile, packed."""
+    """Return the values of every tile, packed."""
     plan, places, grid, emulation = subject.plan, subject.places, grid_of(subject.plan.target), subject.emulation
     found = {
         "name": plan.name,
@@ -257,7 +257,7 @@ def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
 def raster_data(
     recording: Recording | None, activity: Sequence[Mapping[str, Any]], layers: Mapping[str, int], *, by_label: bool = False
 ) -> list[dict[str, Any]]:
-    """Rasters of the first recorded sample, with the colours of their layers: number by id, or by label."""
+    """Return rasters of the first recorded sample, with the colours of their layers; `layers` numbers them by id, or by label."""
     if recording is None:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""The emulator's counts next to the predictions; reads its profile by the names of the compute sets."""
+"""Match the emulator's counts to the plan's phases by the names of compute sets, for comparison with the predictions."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
-"""Name of a phase -> patterns of the names of its compute sets and copies in the emitted program. The first matching phase gets
-them. A phase that runs twice uses the same compute sets both times; decisions are counted together."""
+"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. The first matching phase gets
+a step of the profile. A phase that runs twice uses the same compute sets both times; all decisions are counted together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -79,23 +79,23 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
-"""Key of the per-tile numbers in a stored profile, coded as runs."""
+"""Key of the run-length coded numbers per tile in a stored profile."""
 
 
 @dataclass(frozen=True)
 class Emulation:
-    """Emulated cycles.
+    """Cycles and memory counted by the emulator.
 
     Attributes
     ----------
     phases
-        Phase -> "compute", "sync", "exchange" -> cycles of all its runs in one step.
+        Cycles per step of all runs, by phase and by kind ("compute", "sync", "exchange").
     complete
-        Whether all phases with cycles on the emulator are included.
+        Whether every phase that the emulator counts is included.
     compute, memory
-        Cycles of each tile in one step, and its peak bytes; None if the profile does not have them.
+        Cycles of each tile per step, and its peak bytes; None if the profile does not contain them.
     fullest
-        Phase -> bytes of the tile that holds most in it; empty if the profile does not have them.
+        Bytes of the fullest tile in each phase; empty if the profile does not contain them.
     """
 
     phases: Mapping[str, Mapping[str, float]]
@@ -106,23 +106,23 @@ class Emulation:
 
     @property
     def cycles(self) -> float:
-        """Cycles of the phases that are known."""
+        """Total cycles of the included phases."""
         return sum(sum(kinds.values()) for kinds in self.phases.values())
 
 
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
-    """Return the emulator's counts of one step of `plan`; a profile may contain several steps.
+    """Return the emulator's counts for one step of `plan`; a profile may cover several steps.
 
     Raises
     ------
     ReportOptionError
-        The profile has no list of steps, or numbers of other tiles.
+        The profile has no list of steps, or belongs to another number of tiles.
     """
     if profile is None:
         return None
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
-        raise ReportOptionError("the profile holds no list 'steps' of named steps; use a file that the emulator wrote.")
+        raise ReportOptionError("the profile contains no list 'steps' of named steps; use a file that the emulator wrote.")
     found = _steps_of(plan, steps)
     often = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
     repeats = min((number for number in often if number > 0), default=1.0)
@@ -140,7 +140,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 
 def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Each phase with its steps of the profile; if some of these ran, only those."""
+    """Return each phase with its steps in the profile, only those that ran if there are any."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -154,7 +154,7 @@ def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple
 
 
 def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
-    """Cycles of all runs of a phase in one step, by kind; if the number of runs depends on the data, shared by the predicted runs."""
+    """Return cycles per step of all runs of a phase, by kind; data-dependent counts are divided in proportion to predicted runs."""
 
     def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
         if phase.name.endswith(BY_DATA):
@@ -166,7 +166,9 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, and second runs of a phase follow the first.
+    """Return the bytes of the fullest tile in each phase.
+
+    The program of a step is the engine's last one; in it, second runs of a phase follow the first.
 
     Raises
     ------
@@ -179,7 +181,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
         raise ReportOptionError(
             "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
         )
-    # The last entry, after the programs, holds the data that are live between two runs.
+    # The last entry, after all programs, is the data that stay live between two runs.
     step = [point for point in points if point["program"] == points[-1]["program"] - 1]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -192,7 +194,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a profile that a project stores: the steps, and cycles and bytes of each tile as runs."""
+    """Return the parts of a profile that a project stores: the steps, and the cycles and bytes per tile as runs."""
     found = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
@@ -209,7 +211,7 @@ def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
         raise ReportOptionError(f"the profile's {name!r} of each tile is not a list of runs; use a file that the emulator wrote.")
     tiles = sum(coded[1::2])
     if tiles > plan.target.tiles:
-        raise ReportOptionError(f"the profile has {tiles:,} tiles, the plan {plan.target.tiles:,}; run the project again.")
+        raise ReportOptionError(f"the profile has {tiles:,} tiles, but the plan has {plan.target.tiles:,}; run the project again.")
     return unruns([*coded, 0, plan.target.tiles - tiles])
 
 

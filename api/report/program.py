@@ -1,4 +1,4 @@
-"""The report of a project without tiles: the network as understood, its predicted costs and its measurements."""
+"""Report on a project without tiles: the network as snnc understands it, its predicted costs and its measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from snnc.understanding.describe import describe
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
-"""Formats that draw tiles or their contents."""
+"""Formats that require tiles."""
 _AT_ONCE: Final = "all steps at once"
 _RUNS: Final = {
     "walk": "neurons walk through time",
@@ -32,26 +32,26 @@ _RUNS: Final = {
     "loss": "around the steps",
     "update": "around the steps",
 }
-"""How each kind of launch processes the time steps; all other kinds process all of them at once."""
+"""How each kind of kernel launch processes the time steps; other kinds process all of them at once."""
 _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramReport:
-    """The subject of a report without tiles.
+    """Data of a report without tiles.
 
     Attributes
     ----------
     graph, options
         The network, and the options of its compilation.
     steps, parameters, loss, optimizer
-        Time steps of the program (None: any number), its number of stored parameters, and the names of its loss and optimiser.
+        Time steps of the program (None for any number), its number of stored parameters, and the names of its loss and optimiser.
     project
-        ``project.json`` of the emitted program; None if there is none.
+        Contents of the emitted ``project.json``; None if there is none.
     recording
         Spikes of a run, or None.
     timing
-        Measurements of the last training, see :func:`timing_of`.
+        Timing of the last training, see :func:`timing_of`.
     """
 
     graph: Graph
@@ -66,22 +66,22 @@ class ProgramReport:
 
 
 def write_program(program: ProgramReport, fmt: str) -> bytes:
-    """Draw `program` as the content of a file.
+    """Return the report of `program` as file contents.
 
     Raises
     ------
     NoTilesError
-        The format draws tiles.
+        The format requires tiles.
     ReportOptionError
         The format is unknown.
     """
     if fmt in NEED_TILES:
         raise NoTilesError(
-            f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
-            "for a machine of: snnc targets."
+            f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; use {', '.join(PROGRAM_FORMATS)}, or compile "
+            "for a machine listed by snnc targets."
         )
     if fmt not in PROGRAM_FORMATS:
-        raise ReportOptionError(f"a report cannot be written as {fmt!r}; it can be {', '.join(PROGRAM_FORMATS)}.")
+        raise ReportOptionError(f"a report cannot be written as {fmt!r}; the formats are {', '.join(PROGRAM_FORMATS)}.")
     view = program_view(program)
     if fmt == "json":
         return json_text(view).encode()
@@ -95,7 +95,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
 
 
 def program_view(program: ProgramReport) -> dict[str, Any]:
-    """Return the contents of the report as JSON types; every number has its source."""
+    """Return the contents of the report as JSON types."""
     found, options = describe(program.graph), program.options
     return {
         "name": program.graph.name,
@@ -121,7 +121,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
-    """Return the measured time of the fastest epoch of a training run with `samples` samples per epoch; None if no epoch ended."""
+    """Return the measured time of the fastest epoch of a training with `samples` samples per epoch; None if no epoch was completed."""
     epochs = [
         (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
     ]
@@ -134,7 +134,7 @@ def timing_of(history: History, samples: int) -> dict[str, Any] | None:
 
 
 def read_timing(data: object) -> dict[str, Any] | None:
-    """Return a stored result of :func:`timing_of`; None if `data` is something else."""
+    """Return a stored result of :func:`timing_of`; None if `data` is not one."""
     measured = data.get("measured") if isinstance(data, dict) else None
     names = ("updates", "seconds", "milliseconds", "samples_per_second", "batch")
     if not isinstance(measured, dict) or set(measured) != set(names):
@@ -159,7 +159,7 @@ def _options(program: ProgramReport) -> list[dict[str, str]]:
 
 
 def _memory(program: ProgramReport) -> dict[str, Any] | None:
-    """Predicted bytes of a step; None if there is no prediction, or the number of steps is open."""
+    """Return the predicted bytes of a step; None without a prediction, or if the number of steps is open."""
     if program.project is None:
         return None
     project, options = program.project, program.options
@@ -179,7 +179,7 @@ def _memory(program: ProgramReport) -> dict[str, Any] | None:
 
 
 def _schedule(program: ProgramReport) -> dict[str, Any] | None:
-    """Predicted launches of a step on a GPU, in order; None on other targets, and if the project does not describe them."""
+    """Return the predicted kernel launches of a step on a GPU, in order; None on other targets, or if the project has none."""
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:
         return None

@@ -1,4 +1,4 @@
-"""Recorded spikes of a few samples for reports: neurons and steps, in every layer that spikes."""
+"""Record the spikes of a few samples for reports, in every spiking layer."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class Train:
-    """Spikes of one buffer: the n-th spike is of neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
+    """Spikes of one buffer: spike n is from neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
 
-    `owner` is the id of its input or population, `label` the author's name for it, and `width` its number of neurons.
+    `owner` is the id of its input or population, `label` the author's name for it, and `width` the number of neurons.
     """
 
     buffer: str
@@ -45,7 +45,7 @@ class Train:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Spikes of `samples` samples over `steps` steps; `source` names the program that computed them."""
+    """Spikes of `samples` samples over `steps` steps; `source` is the program that computed them."""
 
     steps: int
     samples: int
@@ -53,18 +53,18 @@ class Recording:
     trains: tuple[Train, ...]
 
     def counts(self, train: Train) -> npt.NDArray[np.int64]:
-        """Return [steps, samples]: spikes of a train in each step of each sample."""
+        """Return [steps, samples]: the number of spikes of a train in each step of each sample."""
         flat = np.bincount(train.steps * self.samples + train.samples, minlength=self.steps * self.samples)
         return flat.reshape(self.steps, self.samples)
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference, whose spikes are those of every exact backend, and keep all of them.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference, whose spikes equal those of every exact backend, and record them.
 
     Raises
     ------
     RecordingError
-        There are more spikes than a recording may contain.
+        There are too many spikes for a recording.
     MemoryNeededError
         The samples do not fit in this machine's memory.
     """
@@ -80,12 +80,12 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
     trains = tuple(_train(memory, *where) for where in _spiking(program))
     total = sum(len(train.ids) for train in trains)
     if total > MOST_SPIKES:
-        raise RecordingError(f"{total:,} spikes in {batch} samples are more than the {MOST_SPIKES:,} that are kept; record fewer samples.")
+        raise RecordingError(f"{batch} samples have {total:,} spikes, more than the maximum of {MOST_SPIKES:,}; record fewer samples.")
     return Recording(steps, batch, SOURCE, trains)
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
-    """Buffer, owner and label of each spiking input and population, inputs first."""
+    """Return buffer, owner and label of each spiking input and population, inputs first."""
     found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
     for p in program.populations:
         spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]
@@ -100,7 +100,7 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
 
 
 def in_parts(recording: Recording, between: Correspondence) -> Recording:
-    """Return the same spikes, assigned to the populations of a plan whose populations are cut into parts."""
+    """Return the same spikes, assigned to the populations of a plan that splits populations into parts."""
     trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
     found = []
     for buffer, place in between.buffers.items():
@@ -125,7 +125,7 @@ def _whole_label(between: Correspondence, part: str) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write an npz archive, completely or not at all: ``about`` (JSON as bytes), and for each train its steps, samples and ids.
+    """Write a recording as an npz archive: ``about`` (JSON as bytes), and the steps, samples and ids of each train.
 
     Raises
     ------
@@ -151,17 +151,17 @@ def write_recording(path: Path, recording: Recording) -> None:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file that :func:`write_recording` wrote.
+    """Read a recording written by :func:`write_recording`.
 
     Raises
     ------
     RecordingError
-        The file is damaged, or contains more than a recording may.
+        The file is damaged or too large.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
-                raise RecordingError(f"{str(path)!r} holds more than {MOST_BYTES:,} bytes; record fewer samples.")
+                raise RecordingError(f"{str(path)!r} has more than {MOST_BYTES:,} bytes; record fewer samples.")
         arrays = read_arrays(path)
         about = json.loads(arrays["about"].tobytes())
         if about["version"] != _VERSION:

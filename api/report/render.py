@@ -1,4 +1,4 @@
-"""A plan as a page, picture, text or data."""
+"""Render a plan as page, picture, text or data."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from snnc.report.view import build_view
 FORMATS: Final = ("html", "text", "json", "svg", "png", "graphml", "dot", "trace")
 _OF_SUFFIX: Final = {".txt": "text", "": "html"}
 COMPARING: Final = ("html", "text", "json")
-"""Formats that show two plans."""
+"""Formats that can show two plans."""
 
 
 def format_of(file: Path) -> str:
-    """Return the format that a file's name ends with."""
+    """Return the format for a file name's extension."""
     return _OF_SUFFIX.get(file.suffix, file.suffix.removeprefix("."))
 
 
@@ -39,39 +39,39 @@ def render(
     profile: Mapping[str, Any] | None = None,
     recording: Recording | None = None,
 ) -> str:
-    """Draw `plan` in a text format; :func:`write` also writes PNG.
+    """Render `plan` in a text format; :func:`write` also supports PNG.
 
     Parameters
     ----------
     plan
         The plan to draw.
     fmt
-        ``"html"``: a self-contained page; ``"text"``: for terminals; ``"json"``: the numbers; ``"svg"``: the map of tiles;
+        ``"html"``: a self-contained page; ``"text"``: for terminals; ``"json"``: the data; ``"svg"``: the tile map;
         ``"graphml"``, ``"dot"``: the dataflow graph; ``"trace"``: the timeline for chrome://tracing and Perfetto.
     program
         Summary of the StepProgram by :func:`snnc.report.summarise`: names of inputs, models and equations.
     profile
-        The emulator's profile; its cycles are shown next to the predicted ones.
+        The emulator's profile; its cycles are shown next to the predictions.
     recording
         Spikes of a run.
 
     Raises
     ------
     ReportOptionError
-        The format is unknown, or the profile is not the emulator's.
+        The format is unknown, or the profile is not from the emulator.
     """
     return write(Subject(plan, program or {}, profile, recording), fmt).decode("utf-8")
 
 
 def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
-    """Draw `subject`, next to `other` if there is one, as the content of a file.
+    """Render `subject`, compared with `other` if given, as file contents.
 
     Raises
     ------
     ReportOptionError
-        The format is unknown or cannot show two plans, or the profile is not the emulator's.
+        The format is unknown or cannot show two plans, or the profile is not from the emulator.
     PictureToolError
-        The format needs a library that is not installed.
+        The format requires a library that is not installed.
     """
     writers: dict[str, Callable[[], str | bytes]] = {
         "html": lambda: _html(subject, other),
@@ -84,9 +84,9 @@ def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
         "trace": lambda: json_text(trace_events(subject.plan, subject.emulation.phases if subject.emulation else None)),
     }
     if fmt not in writers:
-        raise ReportOptionError(f"a report cannot be written as {fmt!r}; it can be {', '.join(FORMATS)}.")
+        raise ReportOptionError(f"a report cannot be written as {fmt!r}; the formats are {', '.join(FORMATS)}.")
     if other is not None and fmt not in COMPARING:
-        raise ReportOptionError(f"{fmt!r} shows one plan; two plans are compared as {', '.join(COMPARING)}.")
+        raise ReportOptionError(f"{fmt!r} shows a single plan; compare two plans as {', '.join(COMPARING)}.")
     found = writers[fmt]()
     return found if isinstance(found, bytes) else found.encode("utf-8")
 

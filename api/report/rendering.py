@@ -1,4 +1,4 @@
-"""Rendering of report templates, and number formats."""
+"""Jinja environment of report templates, and its number formats."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from snnc.report.pictures.graphs import printable
 
 
 def json_text(data: Any) -> str:
-    """Print data as JSON."""
+    """Format data as JSON."""
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 @cache
 def environment(*, escape: bool, folder: str = "report") -> jinja2.Environment:
-    """Return the Jinja environment of a folder of pages and drawings; with `escape`, all values are escaped for HTML."""
+    """Return the Jinja environment of a template folder; with `escape`, all values are escaped for HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("snnc.templates", folder),
         autoescape=escape,
@@ -44,6 +44,6 @@ def environment(*, escape: bool, folder: str = "report") -> jinja2.Environment:
 
 
 def _ranges(runs: list[list[int]]) -> str:
-    """Write runs of numbers: ``0 – 12, 20``, at most two of them."""
+    """Format runs of numbers as ``0 – 12, 20``, at most two of them."""
     parts = [f"{first:,}" if count == 1 else f"{first:,} – {first + count - 1:,}" for first, count in runs[:2]]
     return ", ".join(parts) + (" …" if len(runs) > 2 else "")

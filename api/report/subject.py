@@ -1,4 +1,4 @@
-"""A plan with its program, profile and recording; values that several parts of a report need are computed once."""
+"""Input of a report: a plan with its program, profile and recording, and values derived from them once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from snnc.report.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The subject of a report.
+    """Input of a report.
 
     Attributes
     ----------
     plan
         The plan.
     program
-        Summary of the step program by :func:`snnc.report.summarise`; empty if only the plan is known.
+        Summary of the step program by :func:`snnc.report.summarise`; empty if only the plan is available.
     profile
         The emulator's profile, or None.
     recording
@@ -38,27 +38,27 @@ class Subject:
 
     @cached_property
     def places(self) -> LayerPlaces:
-        """The tiles of each layer."""
+        """Tiles of each layer."""
         return locate(self.plan)
 
     @cached_property
     def traffic(self) -> StepTraffic:
-        """Bytes that one step moves, from the plan; computed from the placement if the plan is of an earlier version without traffic."""
+        """Bytes moved in one step, as stored in the plan, or computed from the placement for a plan of an older version."""
         if self.plan.traffic is not None:
             return StepTraffic.of(self.plan.traffic)
         return measure_traffic(self.plan, self.places, self.program)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Author's names of inputs and layers, by id."""
+        """The author's names of inputs and layers, by id."""
         return {i["id"]: i["label"] for i in self.program.get("inputs", [])} | {p.id: p.label for p in self.plan.populations}
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """Bottlenecks of the network."""
+        """Bottlenecks of the network on its machine."""
         return find_limits(self.plan, self.places, self.traffic, self.names)
 
     @cached_property
     def emulation(self) -> Emulation | None:
-        """The emulator's counts of one step."""
+        """The emulator's counts for one step; None without a profile."""
         return read_profile(self.plan, self.profile)

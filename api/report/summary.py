@@ -1,4 +1,4 @@
-"""Parts of a StepProgram for reports, as plain data."""
+"""Summarise a step program for reports, as JSON types."""
 
 from __future__ import annotations
 

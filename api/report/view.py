@@ -1,4 +1,4 @@
-"""All contents of a report as plain data: the JSON report, and the source of the other formats."""
+"""Contents of a report as JSON types: the JSON report, and the source of the other formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
-from snnc.report.pictures.occupancy import fullest_tile, over_time
+from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.palette import PARTS
 from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
@@ -21,7 +21,7 @@ FORMAT: Final = "snnc report 2"
 
 
 def build_view(subject: Subject) -> dict[str, Any]:
-    """Collect the numbers of a report; docs/reference/inspect.md explains each key."""
+    """Return the contents of a report; docs/reference/inspect.md explains each key."""
     plan, emulation = subject.plan, subject.emulation
     return {
         "format": FORMAT,
@@ -51,9 +51,9 @@ def build_view(subject: Subject) -> dict[str, Any]:
 
 
 def facts(subject: Subject) -> dict[str, Any]:
-    """The headline numbers; all except sizes are predicted."""
+    """Return the headline numbers; all except sizes are predictions."""
     plan = subject.plan
-    memory, tile = plan.tile_memory, fullest_tile(plan)
+    memory, tile = plan.tile_memory, plan.fullest_tile
     counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None
     return {
         "milliseconds": plan.seconds * 1e3,
@@ -87,7 +87,7 @@ def facts(subject: Subject) -> dict[str, Any]:
 
 
 def emulated_host(subject: Subject) -> dict[str, float] | None:
-    """Milliseconds of the host's transfers in the last run, and the part of them that overlapped with it; None before any run."""
+    """Return milliseconds of host transfers in the last run, and how many of them overlapped with it; None before any run."""
     profile = subject.profile or {}
     if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
         return None
@@ -96,7 +96,7 @@ def emulated_host(subject: Subject) -> dict[str, float] | None:
 
 
 def layers(subject: Subject) -> list[dict[str, Any]]:
-    """A row for each layer."""
+    """Return a row per layer."""
     plan, program = subject.plan, subject.program
     known = {p["id"]: p for p in program.get("populations", [])}
     weights: dict[str, int] = {}
@@ -163,7 +163,7 @@ def _buses(subject: Subject) -> list[dict[str, Any]]:
 
 
 def phases(subject: Subject) -> list[dict[str, Any]]:
-    """Predicted and emulated cycles of all runs of each phase in one step."""
+    """Return predicted and emulated cycles per step of each phase, over all its runs."""
     plan, emulation = subject.plan, subject.emulation
     rows: list[dict[str, Any]] = []
     for p in plan.phases:
@@ -189,8 +189,8 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _memory(subject: Subject) -> list[dict[str, Any]]:
-    """Categories of the fullest tile."""
-    plan, tile = subject.plan, fullest_tile(subject.plan)
+    """Return the memory categories of the fullest tile."""
+    plan, tile = subject.plan, subject.plan.fullest_tile
     return [
         {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
         for name, tiles in plan.memory.items()
@@ -198,7 +198,7 @@ def _memory(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _tiles(subject: Subject) -> dict[str, Any]:
-    """Per-tile numbers as runs."""
+    """Return the values per tile, coded as runs."""
     plan, grid, emulation = subject.plan, grid_of(subject.plan.target), subject.emulation
     emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
     return {
@@ -228,7 +228,7 @@ def _traffic(subject: Subject) -> dict[str, Any]:
 
 
 def _wires(subject: Subject) -> list[dict[str, Any]]:
-    """Wires between chips that carry data, the busiest first; the switch, if there is one, has the number after the last chip."""
+    """Return the wires between chips that carry data, busiest first; a switch has the index after the last chip."""
     target = subject.plan.target
     if target.chips == 1:
         return []

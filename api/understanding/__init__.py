@@ -1,1 +1,1 @@
-"""A model as snnc understands it: equations, resets, layers, synaptic operations and assumptions, for ``snnc check``."""
+"""A model as snnc understands it, for ``snnc check``: equations, resets, layers, synaptic operations and assumptions."""

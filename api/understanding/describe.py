@@ -1,4 +1,4 @@
-"""A front end's understanding of a model, as data."""
+"""Describe a model as data: layers, neurons, connections, synaptic operations and assumptions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ KINDS: Final[Mapping[type, str]] = {
     Scale: "scale",
     OneToOne: "one to one",
 }
-"""Operations between populations, as reports call them."""
+"""Names of operations between populations in reports."""
 COUNTINGS: Final = ("AC", "MAC")
-"""Kinds of synaptic operations: a MAC multiplies and adds, an AC only adds."""
+"""Kinds of synaptic operations: an AC (accumulate) only adds, a MAC multiplies and adds."""
 
 
 def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
     measured
         Synaptic operations on data, see :func:`~snnc.checks.measure.measure`.
     surrogate
-        The compile option, if one was given.
+        The surrogate chosen as a compile option, if any.
     """
     graph = in_dataflow_order(graph)
     table = rows(graph, measured)
@@ -78,7 +78,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
 
 
 def recurrences(graph: Graph) -> list[dict[str, Any]]:
-    """Groups of populations that feed each other (or themselves), with the delays of the connections among them."""
+    """Return the groups of populations that feed each other or themselves, with the delays of the connections within each group."""
     found = []
     for members in nx.strongly_connected_components(graph.nx):
         inner = [e for e in graph.edges if e.source in members and e.target in members]
@@ -89,7 +89,7 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 
 
 def count_parameters(graph: Graph) -> int:
-    """Return the number of values that training could change: weights, biases and learnable neuron parameters."""
+    """Return the number of values that training can change: weights, biases and learnable neuron parameters."""
     total = 0
     for _, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -101,7 +101,7 @@ def count_parameters(graph: Graph) -> int:
 
 
 def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops | None) -> dict[str, Any]:
-    """Return sums per step and sample: "at_most" if every source neuron fires, "measured" on the data."""
+    """Return synaptic operations per step and sample: "at_most" if every source neuron fires, "measured" on data."""
     synaptic = [row for row in table if "synops_at_most" in row]
     inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}
     return {
@@ -163,7 +163,7 @@ def _short(value: float) -> float:
 
 
 def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) -> list[dict[str, Any]]:
-    """Return name, populations, readable equations, parameters, firing and reset of each, as JSON types."""
+    """Return the distinct neurons, each with its populations, readable equations, parameters, firing and reset, as JSON types."""
     found: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):
         about = firings[name]

@@ -1,4 +1,4 @@
-"""A neuron's equations in the notation of papers: with numbers for parameters, and ``[t-1]`` after values of the previous step."""
+"""Print a neuron's equations as in papers: numbers in place of parameters, and ``[t-1]`` for values of the previous step."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _COMPARISONS: Final = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 
 
 def readable(population: Population) -> list[str]:
-    """Return one line for each equation.
+    """Return the equations of a population, one line each.
 
-    ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If a step assigns a name several times, ``v_pre`` (or
-    ``v_1``, ``v_2`` …) are its values before the last one, ``v[t]``. ``H(x > y)`` is 1 where the comparison holds, else 0. Scalar
-    parameters are replaced by their numbers; the others keep their names.
+    ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If a name is assigned several times in a step, ``v_pre`` (or
+    ``v_1``, ``v_2`` …) are its values before the last one, ``v[t]``. ``H(x > y)`` is 1 if the comparison is true, else 0. Scalar
+    parameters are replaced by their values; other parameters keep their names.
     """
     model = population.model
     numbers = {name: value for name, value in parameter_values(population).items() if isinstance(value, float)}
@@ -29,7 +29,7 @@ def readable(population: Population) -> list[str]:
 
 
 def parameter_values(population: Population) -> dict[str, float | Array]:
-    """Return each parameter of the model: a number if all neurons share it, else an array."""
+    """Return each parameter of the model: a number if all neurons have the same value, else an array."""
     found: dict[str, float | Array] = {}
     for name, default in population.model.parameters.items():
         array = np.asarray(population.parameters.get(name, default), np.float64)
@@ -75,7 +75,7 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
 
 
 def simplified(expression: Expression) -> Expression:
-    """Simplify an expression: remove ``detach``, products by 1 and 0 and sums with 0, and evaluate constant parts."""
+    """Simplify an expression: remove ``detach``, products by 1 and 0 and sums with 0, and evaluate constant subexpressions."""
     return transform(expression, _rule)
 
 
@@ -118,7 +118,7 @@ def _rule(e: Expression) -> Expression:
 
 
 def text(expression: Expression) -> str:
-    """Print `expression`: products without a sign, like terms combined, a positive term first if there is one."""
+    """Print `expression`: products without an operator, like terms combined, a positive term first if there is one."""
     return _sum(_terms(expression, 1))
 
 
@@ -153,7 +153,7 @@ def _terms(e: Expression, sign: int) -> _Terms:
 
 
 def _product(sign: int, term: Expression) -> tuple[float, str, str]:
-    """Split a term into its number, its numerator and its denominator."""
+    """Split a term into coefficient, numerator and denominator."""
     above: list[Expression] = []
     below: list[Expression] = []
     _factors(term, above, below)
@@ -210,7 +210,7 @@ def _tight(e: Expression) -> str:
 
 
 def _comparison(argument: Expression, sign: str) -> str:
-    """Print ``argument > 0`` with subtracted terms and numbers moved to the right-hand side."""
+    """Print ``argument > 0`` with numbers and subtracted terms on the right-hand side."""
     left: _Terms = []
     right: _Terms = []
     for s, term in _terms(argument, 1):

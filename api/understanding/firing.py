@@ -1,4 +1,4 @@
-"""Warnings about layers that hardly fire or fire all the time: such layers learn slowly or not at all."""
+"""Warnings about layers that hardly ever fire or fire all the time; such layers learn slowly or not at all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from snnc.understanding.synops import MeasuredSynops
 
 MOSTLY: Final = 0.5
-"""Smallest share of silent or saturated neurons for which a layer is reported."""
+"""Share of silent or saturated neurons from which a layer is reported."""
 _SILENT: Final = (
-    "SNNC-W279: {share:.0f} % of the neurons of {name!r} never fire {where}. Far below the threshold hardly any gradient flows: draw new "
+    "SNNC-W279: {share:.0f} % of the neurons of {name!r} never fire {where}. Far below the threshold, gradients are close to 0: draw new "
     "weights (snnc.initialise with FluctuationDriven or LSUV), lower the threshold or scale the input."
 )
 _SATURATED: Final = (
@@ -19,7 +19,7 @@ _SATURATED: Final = (
 
 
 def firing_warnings(measured: MeasuredSynops) -> list[str]:
-    """Return a sentence for each layer in which at least half of the neurons are silent or saturated on the data."""
+    """Return a warning for each layer with at least half of its neurons silent or saturated on the data."""
     where = f"on {measured.samples:,} samples of {measured.source}"
     return [
         text.format(share=100 * share, name=name, where=where)

@@ -1,4 +1,4 @@
-"""One row for each operation of a graph, in the order in which values flow."""
+"""The layer table: one row per operation of a graph, in dataflow order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.understanding.synops import APART, MeasuredSynops, connections, counti
 
 
 def rows(graph: Graph, measured: MeasuredSynops | None = None) -> list[dict[str, Any]]:
-    """Return the layer table as JSON types; outputs are not in it."""
+    """Return the layer table as JSON types, without outputs."""
     ports = port_map(graph)
     order = dataflow_order(graph)
     return [_row(graph, ports, name, before, measured) for before, name in zip(["", *order], order, strict=False)]
@@ -58,7 +58,7 @@ def _zeros(operation: Operation) -> int:
 
 
 def _sources(graph: Graph, name: str, above: str) -> list[str]:
-    """Return the values that a row reads, such as ``hidden.v[t-1]``, unless it reads the row above in the same step."""
+    """Return the sources of a row, such as ``hidden.v[t-1]``; empty if the only source is the row above in the same step."""
     edges = graph.incoming(name)
     if len(edges) == 1 and edges[0].source == above and not edges[0].delay and _is_default(graph, edges[0]):
         return []

@@ -1,7 +1,7 @@
-"""NeuroBench's metrics of a network, computed from their definitions.
+"""Compute NeuroBench's metrics of a network.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
-1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same numbers from a PyTorch module.
+1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same values from a PyTorch module.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from snnc.compiler.ir.shapes import port_map
 from snnc.understanding.synops import MeasuredSynops, connections, has_synapses, source_of
 
 DIGITS: Final = 6
-"""Decimals of the printed sparsities."""
+"""Decimals to which sparsities are rounded."""
 
 
 def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str, Any]:
-    """Return the static metrics, and with `measured` those of a workload, as JSON types under NeuroBench's names.
+    """Return the static metrics and, with `measured`, those of a workload, as JSON types under NeuroBench's names.
 
     Parameters
     ----------
     graph
         The network.
     measured
-        Activity on data, see :func:`~snnc.checks.measure.measure`; without it the metrics of a workload are None.
+        Activity on data, see :func:`~snnc.checks.measure.measure`; without it, the workload metrics are None.
 
     Returns
     -------
     dict
         ``footprint``
-            Bytes of all stored numbers, 4 each: weights, biases, parameters of neurons. NeuroBench also counts further buffers of a
+            Bytes of all stored values, 4 each: weights, biases, neuron parameters. NeuroBench also counts other buffers of the
             framework, such as states.
         ``parameter_count``
             The number of these values.
         ``connection_sparsity``
-            Zeros among the weights of all synapses, 0 to 1; a connection that a sparse layer does not store is a zero.
+            Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
         ``activation_sparsity``
-            Zeros among all values that the populations sent, 0 to 1.
+            Share of zeros among all values sent by populations.
         ``synaptic_operations``
             Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
     """
@@ -58,7 +58,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
 
 
 def _weights(graph: Graph) -> tuple[int, int]:
-    """Count the zeros among the weights of all synapses, and the weights."""
+    """Return the number of zeros among the weights of all synapses, and the number of weights."""
     zeros = weights = 0
     for name in graph.names:
         operation = graph.operation(name)

@@ -1,18 +1,15 @@
-"""Describe in words when neurons fire and how they reset."""
+"""Describe in words when neurons fire and how they reset, derived from their equations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
-from snnc.compiler.neurons.expression import Call, Expression, symbols
+from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import Facts, recognise
-
-_SPIKE_FUNCTIONS = ("spike", "spike_ge")
 
 
 @dataclass(frozen=True)
@@ -23,11 +20,11 @@ class FiringDescription:
     ----------
     fires
         When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations
-        say"; None if it never does.
+        say"; None if it never fires.
     reset
-        Its reset, or the reason why it has none; None if it never fires.
+        How it resets, or why it does not; None if it never fires.
     gradient
-        Whether gradients flow through the reset; None if it does not reset.
+        Whether gradients flow through the reset, in words; None without a reset.
     """
 
     fires: str | None
@@ -36,8 +33,8 @@ class FiringDescription:
 
 
 def firing(population: Population) -> FiringDescription:
-    """Describe how `population` fires and resets, from its equations only."""
-    functions = {call.function for a in population.model.equations for call in _calls(a.value) if call.function in _SPIKE_FUNCTIONS}
+    """Return how `population` fires and resets, derived from its equations."""
+    functions = {call.function for a in population.model.equations for call in calls(a.value) if call.function in SPIKES}
     if not functions:
         return FiringDescription(None)
     fires = {
@@ -72,16 +69,16 @@ def _format_values(value: Array | None) -> str:
     if value is None or not np.size(value):
         return "v_reset"
     least, most = float(np.min(value)), float(np.max(value))
-    return f"{least:g}" if least == most else f"a value a neuron ({least:g} … {most:g})"
+    return f"{least:g}" if least == most else f"one value per neuron ({least:g} … {most:g})"
 
 
 def _describe_gradient(population: Population) -> str:
-    detached = any(c.function == "detach" for a in population.model.equations for c in _calls(a.value))
-    return "training sees no gradient through it" if detached else "gradients flow through it"
+    detached = any(c.function == "detach" for a in population.model.equations for c in calls(a.value))
+    return "gradients do not flow through it" if detached else "gradients flow through it"
 
 
 def _immediate_resets(model: NeuronModel) -> list[bool]:
-    """Return, for the spikes that each state depends on, whether they depend on inputs of the same step.
+    """Return, for each spike that a state depends on, whether that spike depends on inputs of the same step.
 
     The list is empty if no state depends on a spike.
     """
@@ -90,7 +87,7 @@ def _immediate_resets(model: NeuronModel) -> list[bool]:
     immediate: list[bool] = []
     for equation in model.equations:
         names = set(symbols(equation.value))
-        spikes = {bool(current & set(symbols(call))) for call in _calls(equation.value) if call.function in _SPIKE_FUNCTIONS}
+        spikes = {bool(current & set(symbols(call))) for call in calls(equation.value) if call.function in SPIKES}
         for name in names:
             spikes |= spikes_in.get(name, set())
         spikes_in[equation.target] = spikes
@@ -101,10 +98,3 @@ def _immediate_resets(model: NeuronModel) -> list[bool]:
         if equation.target in model.states:
             immediate += sorted(spikes)
     return immediate
-
-
-def _calls(expression: Expression) -> Iterator[Call]:
-    if isinstance(expression, Call):
-        yield expression
-        for argument in expression.args:
-            yield from _calls(argument)

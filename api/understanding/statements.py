@@ -1,4 +1,4 @@
-"""snnc's assumptions about a model, one statement per subject."""
+"""State snnc's assumptions about a model, one text per subject."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.understanding.resets import FiringDescription
 
 
 def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
-    """Return pairs of a subject (surrogate, time step, reset, initial states, inputs) and sentences about it.
+    """Return texts about the subjects time step, reset, surrogate, initial states and input axes, as JSON types.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
     firings
         The result of :func:`~snnc.understanding.resets.firing` for each population.
     surrogate
-        The compile option, if one was given.
+        The surrogate chosen as a compile option, if any.
     """
     found = [
         ("time step", _time(graph)),
@@ -37,8 +37,8 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
 
 def _time(graph: Graph) -> str:
     if any("dt = " in text for text in graph.assumptions):
-        return ""  # the front end has stated it
-    return "discrete: decays are factors a step, and no length of a step in seconds (dt) enters the equations."
+        return ""  # a note of the front end already states it
+    return "discrete: decays are factors per step, and the equations do not contain the length of a step in seconds (dt)."
 
 
 def _resets(firings: Mapping[str, FiringDescription]) -> str:
@@ -66,7 +66,7 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
     if chosen is not None:
         return " ".join([*said, f"{chosen}, as chosen, for {'all others' if said else 'every spike'}."])
     whom = "for all others" if said else "for every spike"
-    return " ".join([*said, f"not in the model; training takes {atan()} {whom}, or what --surrogate says (fast_sigmoid:25)."])
+    return " ".join([*said, f"not in the model; training uses {atan()} {whom}, or the option --surrogate (such as fast_sigmoid:25)."])
 
 
 def _initial(graph: Graph) -> str:
@@ -81,7 +81,7 @@ def _initial(graph: Graph) -> str:
     said = [f"{name} starts at {_range(value)}" for name, value in other]
     said += ["all others at 0" if other else "every state starts at 0"] if rest else []
     given = ", ".join(graph.state_inputs)
-    return f"{', '.join(said)}{f'; a caller may give {given}' if given else ''}."
+    return f"{', '.join(said)}{f'; a caller may set {given}' if given else ''}."
 
 
 def _range(value: Array) -> str:

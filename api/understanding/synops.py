@@ -1,10 +1,10 @@
-"""Synaptic operations: one weight applied because one source neuron sent a value.
+"""Count synaptic operations: a synaptic operation is one weight applied because one source neuron sent a value.
 
-A spike costs one addition for each weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
+A spike costs one addition per weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
 (Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), as do the makers of
 neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates and the parts of windows in the padding are not counted. A weight of 0 counts if it is stored;
-:mod:`snnc.understanding.neurobench` leaves it out of the effective operations, as NeuroBench does.
+updates and the parts of windows in the padding are not counted. A stored weight of 0 counts;
+:mod:`snnc.understanding.neurobench` excludes it from the effective operations, as NeuroBench does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 SYNAPSES: Final = (Linear, Sparse, Conv, OneToOne)
 """Operations whose weights are synapses."""
 APART: Final = (Pool, Reduce, Scale)
-"""Operations that are counted separately."""
+"""Operations counted separately."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class MeasuredSynops:
     Attributes
     ----------
     source, samples, steps
-        The data of the measurement.
+        Name and size of the data.
     operations
-        Node name -> (number, "AC" or "MAC").
+        Number and kind ("AC" or "MAC"), by node name.
     rates
         Spikes per neuron and step of each population (and input) that fires.
     silent, saturated
-        Shares of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
+        Share of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
     effective
-        Node name -> synaptic operations per step and sample whose weight is not 0.
+        Synaptic operations per step and sample with a nonzero weight, by node name.
     activations
-        Population -> values other than 0 that its output port sent, and all that it sent, over all samples and steps.
+        Number of nonzero values, and of all values, sent by the output port over all samples and steps, by population.
     """
 
     source: str
@@ -67,9 +67,9 @@ def has_synapses(operation: Operation) -> bool:
 
 
 def connections(name: str, operation: Operation, shape: Shape) -> int:
-    """Count the pairs of a source value and a target that the node `name` connects, for an input of `shape`; 0 if it has no arithmetic.
+    """Return how many pairs of source value and target the node `name` connects, for an input of `shape`; 0 without arithmetic.
 
-    A weight of a convolution is shared by many such pairs; pairs with the padding do not count.
+    A convolution's weight is shared by many pairs; pairs in the padding do not count.
     """
     match operation:
         case Linear(weight=weight):
@@ -88,7 +88,7 @@ def connections(name: str, operation: Operation, shape: Shape) -> int:
 
 
 def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return the fan-out of each value of an input of `shape`; it is smaller at the border of a convolution without padding."""
+    """Return the fan-out of each value of an input of `shape`; it is smaller at the border of an unpadded convolution."""
     match operation:
         case Linear(weight=weight):
             return np.full(shape, weight.shape[0], np.int64)
@@ -103,7 +103,7 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
 
 
 def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return the fan-out of each value of an input of `shape`, without weights of 0."""
+    """Return the fan-out of each value of an input of `shape`, without zero weights."""
     weight = getattr(operation, "weight", None)
     if weight is None or np.all(weight):
         return fan_out(name, operation, shape)
@@ -124,17 +124,17 @@ def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
 
 
 def counting(graph: Graph, ports: PortMap, name: str) -> Counting:
-    """Return whether the synaptic operations of the node `name` are ACs or MACs: spikes or graded values arrive there."""
+    """Return whether the synaptic operations of the node `name` are ACs (its inputs are spikes) or MACs (graded values)."""
     return "AC" if all(ports[e.source, e.source_port].kind == "spikes" for e in graph.incoming(name)) else "MAC"
 
 
 def source_of(graph: Graph, name: str) -> Edge:
-    """Return the edge into an operation between populations."""
+    """Return the only edge into an operation between populations."""
     return graph.incoming(name)[0]
 
 
 def _pairs(windows: Windows) -> list[int]:
-    """For each dimension: how many pairs of a window and a tap read the input."""
+    """Return, for each dimension, how many pairs of window and tap read inside the input."""
     found = []
     for n, k, s, (before, _), d, count in _dimensions(windows):
         start = before - np.arange(k, dtype=np.int64) * d  # tap j of window i reads position i*s - start[j]
@@ -145,7 +145,7 @@ def _pairs(windows: Windows) -> list[int]:
 
 
 def _readers(windows: Windows) -> list[Counts]:
-    """For each dimension: how many pairs of a window and a tap read each position."""
+    """Return, for each dimension and position, how many pairs of window and tap read the position."""
     found = []
     for n, k, s, (before, _), d, count in _dimensions(windows):
         position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
@@ -154,7 +154,7 @@ def _readers(windows: Windows) -> list[Counts]:
 
 
 def _reads(dimension: tuple[Any, ...]) -> Counts:
-    """Return [taps, positions] of one dimension: how many windows read the position by the tap."""
+    """Return [taps, positions] of one dimension: how many windows read the position through the tap."""
     n, k, s, (before, _), d, count = dimension
     position = (np.arange(count) * s - before)[None] + (np.arange(k) * d)[:, None]
     return np.stack([np.bincount(row[(row >= 0) & (row < n)], minlength=n) for row in position]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The description of a model as text."""
+"""Print the description of a model as text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import textwrap
 from typing import Any, Final
 
 WIDTH: Final = 120
-"""Columns of the text if the width of the terminal is unknown."""
+"""Text width in columns if the terminal's width is unknown."""
 NARROWEST: Final = 60
 EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the previous step, and H(x > y) is 1 where x > y, else 0."
 
 
 def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of at most `width` columns (60 at least)."""
+    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of at most `width` columns, but at least 60."""
     columns = max(width or WIDTH, NARROWEST)
     lines = [*textwrap.wrap(_head(found), columns, subsequent_indent="  "), "", *_table(found, columns), *_totals(found, columns)]
     if any(neuron["equations"] for neuron in found["neurons"]):
@@ -28,7 +28,7 @@ def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
 
 
 def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Print the assumptions: one statement per subject, then the notes of the front end."""
+    """Return the assumptions as lines: one text per subject, then the notes of the front end."""
     columns = max(width or WIDTH, NARROWEST)
     lines = ["", "assumptions"]
     for statement in found["statements"]:
@@ -38,7 +38,7 @@ def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[st
 
 
 def shape_text(shape: list[int]) -> str:
-    """Print a shape: ``4x12x12``."""
+    """Return a shape as text: ``4x12x12``."""
     return "x".join(map(str, shape)) or "1"
 
 
@@ -103,7 +103,7 @@ def _totals(found: dict[str, Any], columns: int) -> list[str]:
     synops = found["synops"]
     lines = []
     if any(row["learnable"] for row in found["table"]):
-        lines.append("* training changes them")
+        lines.append("* changed by training")
     lines.append(f"SynOps per step and sample, at most: {_sum(synops['at_most'])} (one per synapse)")
     if synops["measured"] is not None:
         m = synops["measured"]
@@ -113,7 +113,7 @@ def _totals(found: dict[str, Any], columns: int) -> list[str]:
         lines.append(f"In brackets: pooling and scaling, {synops['other_operations']:,} operations per step, counted separately.")
     if synops["graded_inputs"]:
         named = ", ".join(synops["graded_inputs"])
-        lines.append(f"If {named} only holds 0 and 1, --input-kind spikes counts its synapses as AC.")
+        lines.append(f"If {named} only contains 0 and 1, --input-kind spikes counts its synapses as AC.")
     if synops["zero_weights"]:
         lines.append(f"{synops['zero_weights']:,} of the weights are 0; they are stored and therefore counted.")
     return ["", *(part for line in lines for part in textwrap.wrap(line, columns - 2, initial_indent="  ", subsequent_indent="    "))]
@@ -164,5 +164,5 @@ def _wrapped(label: str, texts: list[str], columns: int) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Return a name without control characters: names come from files, and must not control a terminal."""
+    """Return `text` with unprintable characters replaced: names come from files, and must not control a terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)

@@ -1,4 +1,4 @@
-"""Numbers and names that emitted C++ and Python share; Python prints them into ``constants.hpp``."""
+"""Constants shared by snnc and the emitted C++, printed into ``constants.hpp``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.backends.codegen.names import c_string
 Kind = Literal["int", "std::size_t", "float", "double", "const char *"]
 
 WEIGHTS: Final = "weights.safetensors"
-"""File of a project with parameters, initial states and the learning rate."""
+"""File in a project that contains parameters, initial states and the learning rate."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class CppConstant:
     kind, name
         Type and name in C++.
     value
-        Its value; text is a C++ literal if `kind` is a number.
+        Value in Python; for a numeric `kind`, text is printed as it is.
     meaning
-        Text of its comment.
+        Comment printed with it.
     """
 
     kind: Kind
@@ -34,7 +34,7 @@ class CppConstant:
 
     @property
     def text(self) -> str:
-        """The definition."""
+        """The definition in C++."""
         value = c_string(str(self.value)) if self.kind == "const char *" else str(self.value)
         return f"constexpr {self.kind}{'' if self.kind.endswith('*') else ' '}{self.name} = {value};"
 

@@ -1,4 +1,4 @@
-"""Names from model files in emitted code: only as comments and escaped strings."""
+"""Names from model files, made safe for comments and strings of emitted code; they occur nowhere else in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def comment_text(text: str) -> str:
 
 
 def c_string(text: str) -> str:
-    """Return `text` as a C string literal: ASCII, every other byte as a three-digit octal escape.
+    """Return `text` as a C string literal: ASCII, with every other byte as a three-digit octal escape.
 
     Examples
     --------

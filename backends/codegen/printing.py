@@ -1,4 +1,4 @@
-"""Print kernels as C++17, which is also valid CUDA and codelet code."""
+"""Printer of expressions and assignments as C++17, which is also valid in CUDA and in codelets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MATH: Final[Mapping[str, str]] = {
 
 
 def c_literal(value: float, real: Real = "float") -> str:
-    """Return the shortest literal that reads back as `value` in the type `real`."""
+    """Return the shortest literal whose value in the type `real` is `value`."""
     if real == "float":
         with np.errstate(over="ignore"):
             value = float(np.float32(value))
@@ -49,9 +49,9 @@ def c_expression(expression: Expression, real: Real = "float", names: Mapping[st
     expression
         In canonical names; ``detach(x)`` is printed as ``x``.
     real
-        Type of all values; functions of ``<cmath>`` are called by their name for it (``expf``, ``exp``).
+        Type of all values. It selects the functions of ``<cmath>`` (``expf``, ``exp``).
     names
-        Primary expression for a name, such as ``s0[n]``; other names are printed unchanged.
+        Name -> the primary expression to print for it, such as ``s0[n]``; other names are printed unchanged.
     """
     return _Printer(real, names or {}).text(expression)
 
@@ -69,7 +69,7 @@ def c_assignments(
     assignments, real, names
         As in :func:`c_expression`; `names` apply to targets too.
     stores
-        Existing targets; all others are declared ``const`` at their assignment.
+        Targets that are already declared; all others are declared ``const`` at their assignment.
     """
     printer = _Printer(real, names or {})
     return [

@@ -1,4 +1,4 @@
-"""Weights as a safetensors file next to the emitted sources, written one array at a time."""
+"""Writer and reader of the weight file of a project (safetensors), one array at a time."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
 
 
 def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return arrays that :func:`safetensors` wrote to a file as views of it: unread arrays need no memory.
+    """Return the arrays of a file that :func:`safetensors` wrote, memory-mapped: unread arrays need no memory.
 
-    Writes to them stay in memory; the file does not change. None: the file is missing, or does not contain such arrays.
+    Writes to them stay in memory and do not change the file. None: the file is missing, or contains other arrays.
     """
     header, _ = safetensors_header(arrays)
     sizes = [array.size for array in arrays.values()]

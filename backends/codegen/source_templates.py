@@ -1,4 +1,4 @@
-"""The templates of emitted sources, and their settings for all targets."""
+"""Jinja environment and printing of emitted sources, for all targets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.backends.codegen.names import c_string, comment_text
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings.
+    """Return the Jinja environment of emitted sources: an undefined name is an error, and names of a model become comments or strings.
 
-    An environment compiles a template when it is first printed, which takes longer than to print it: callers keep theirs.
+    An environment compiles a template when it first prints it, which takes longer than printing. Callers therefore keep their environment.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
@@ -36,7 +36,7 @@ def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, 
     environment
         The result of :func:`source_templates`.
     path
-        ``<target>/<file>``: a plain file is in ``<target>/runtime`` and is copied unchanged; else ``<file>.jinja`` is a template.
+        ``<target>/<file>``: a plain file in ``<target>/runtime`` is copied unchanged; otherwise the template ``<file>.jinja`` is printed.
     context
         Values that the template prints.
     """

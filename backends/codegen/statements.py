@@ -1,4 +1,4 @@
-"""Statements of emitted code with a condition, which ``statement`` of ``common/statement.jinja`` prints."""
+"""Conditional statements of emitted code, printed by the macro ``statement`` of ``common/statement.jinja``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Guarded:
-    """A statement that runs only where `condition`, a C++ expression, holds."""
+    """A statement that runs only where `condition`, a C++ expression, is true."""
 
     condition: str
     statement: Statement

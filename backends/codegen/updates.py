@@ -15,32 +15,32 @@ from snnc.compiler.neurons.expression import Assignment
 
 @dataclass(frozen=True)
 class PrintedRule:
-    """An update in C++.
+    """The update of an optimiser, printed as C++.
 
     Attributes
     ----------
     title
         Name of the optimiser, for comments.
     moments
-        Arrays that the optimiser stores for each number.
+        Arrays in which the optimiser stores one value for each parameter element.
     rates
-        Names of the numbers that the parameters of a group share.
+        Names of the numbers shared by the parameters of a group.
     shares
-        Name -> beta of ``1 - beta^n``, as literals of ``double``.
+        Name -> beta of the bias correction ``1 - beta^n``, as a literal of ``double``.
     settings
-        The numbers of a group that the rates read, in addition to ``lr``.
+        Numbers of a group, besides ``lr``, from which the rates are computed.
     prepared
         Statements in ``double`` that compute the rates from ``lr``, the settings and the shares.
     clipped
-        Statements that compute `measured`, which enters the norm, from ``gradient``.
+        Statements that compute ``measured``, the value that enters the norm, from ``gradient``.
     step
-        Statements that update number ``i``.
+        Statements that update element ``i``.
     clip_norm
-        The largest norm, as a literal of ``double``; None: not limited.
+        The largest norm, as a literal of ``double``; None: no limit.
     norm_epsilon
-        Number that is added to the norm.
+        Number added to the norm.
     loss_scale
-        Numbers of the scaling of the loss, as literals of ``float``, and its interval; None: the loss is not scaled.
+        Numbers of the loss scaling, as literals of ``float``, and its interval; None: the loss is not scaled.
     """
 
     title: str
@@ -58,15 +58,15 @@ class PrintedRule:
 
     @property
     def measured_first(self) -> bool:
-        """Whether squares of all gradients are summed before an update: for their norm, or because they may not be finite."""
+        """Whether the squares of all gradients are summed before an update, to clip the norm or to detect overflow of the scaled loss."""
         return self.clip_norm is not None or self.loss_scale is not None
 
 
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
-    """Print the update of number ``i``.
+    """Print the update of element ``i``.
 
-    `holder` is the prefix of the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient,
-    `value` that of the number itself if it is not an element of an array.
+    `holder` is the prefix of the arrays of values and moments, as in ``of.value[i]``; `gradient` is the expression of the gradient of the
+    element, and `value` that of the element itself if it is not in an array.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
@@ -88,18 +88,18 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
 
 
 def _scale_literals(scale: LossScale) -> dict[str, str]:
-    """Return the numbers of the scale as C++ literals; a fixed factor has growth and backoff 1."""
+    """Return the numbers of the loss scale as C++ literals; growth and backoff of a fixed scale are 1."""
     numbers = {"factor": scale.factor, "growth": scale.growth if scale.dynamic else 1.0, "backoff": scale.backoff if scale.dynamic else 1.0}
     return {name: c_literal(number) for name, number in numbers.items()} | {"interval": str(scale.interval)}
 
 
 def needed_rates(rule: UpdateRule) -> tuple[Assignment, ...]:
-    """Return the assignments of rates that the step reads."""
+    """Return the assignments of those rates that the step reads."""
     return tuple(a for a in rule.rates if a.target in rule.rate_names)
 
 
 def groups_of(program: StepProgram) -> list[GroupSettings]:
-    """Return the distinct settings of the parameters that are updated, in order of appearance."""
+    """Return the distinct settings of the trained parameters, in order of appearance."""
     optimizer = program.optimizer
     if optimizer is None:
         return []
@@ -107,7 +107,7 @@ def groups_of(program: StepProgram) -> list[GroupSettings]:
 
 
 def group_numbers(program: StepProgram) -> dict[str, int]:
-    """Return the index in :func:`groups_of` of each parameter that is updated."""
+    """Return the index in :func:`groups_of` of each trained parameter."""
     if program.optimizer is None:
         return {}
     groups = groups_of(program)

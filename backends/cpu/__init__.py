@@ -1,1 +1,1 @@
-"""The CPU backend: a C++17 program for this processor, built and loaded through the C interface that all programs share."""
+"""The CPU backend: a C++17 program for the processor of this machine, built here and loaded through the shared C ABI."""

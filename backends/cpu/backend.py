@@ -1,4 +1,4 @@
-"""The processor of this machine as a target."""
+"""The target ``cpu``: the processor of this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CpuOptions(SequenceOptions):
-    """Options of the processor."""
+    """Options of the CPU backend."""
 
     memory: int | None = None
     threads: int | None = None
@@ -27,28 +27,28 @@ class CpuOptions(SequenceOptions):
 
 
 class CpuBackend(Backend[CpuOptions]):
-    """Emits a C++ program and loads it."""
+    """Emits, builds and loads a C++ program."""
 
     def halves(self, options: CpuOptions) -> tuple[Half, ...]:
-        """Return the weights, if they are float16: the program itself rounds the past when it stores it."""
+        """Return float16 weights, if requested; histories are not included, because the program rounds them when it stores them."""
         return ("weights",) if options.half is not None and options.half.weights is not None else ()
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse deltas as float16.
+        """Raise an error if deltas are to be stored as float16.
 
         Raises
         ------
         HalfTargetError
-            Deltas are requested as float16.
+            Float16 is requested for deltas.
         """
         del program
         from snnc.compiler.errors import HalfTargetError
 
         if options.half is not None and options.half.deltas:
-            raise HalfTargetError("half has deltas, but a program for the CPU multiplies float32 deltas; leave them out.")
+            raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""
+        """Write the program, its tables and weights; raise an error for a memory bound that cannot be met."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
 
@@ -68,7 +68,7 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.backends.cpu.engine import CpuEngine
         from snnc.backends.training.updates.masks import masks_of
 
-        assert built is not None, "a program is emitted"
+        assert built is not None, "this back end emits a program"
         engine = CpuEngine(built.library, built.folder, options.threads, options.memory)
         engine.drop_by(masks_of(placed.program))
         return engine

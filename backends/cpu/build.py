@@ -1,4 +1,4 @@
-"""Build an emitted project for this processor; objects and libraries are cached by content."""
+"""Build of emitted projects for this processor; objects and libraries are cached by content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOT: Final = (
     "readout.cpp",
     "neurons.cpp",
 )
-"""Sources in which a step spends its time; those that take longest to compile first."""
+"""Sources in which a step spends its time; the slowest to compile come first."""
 PLAIN: Final = (
     "session_tensors.cpp",
     "cpu_session.cpp",
@@ -36,15 +36,15 @@ PLAIN: Final = (
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
-"""All other sources."""
+"""All other sources that projects share."""
 SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp")
-"""Those that differ between projects."""
+"""Sources that differ between projects."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
-"""Headers that ``network.cpp`` includes in every project: g++ keeps them precompiled."""
+"""Headers that ``network.cpp`` includes in every project; they are precompiled with g++."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
-"""Environment variable with the compiler's ``-march``, such as x86-64-v3; by default that of this processor."""
+"""Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
 LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
 """Optimisation level of sources."""
@@ -62,16 +62,16 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     folder
         An emitted project.
     flags
-        Further compiler flags, such as a sanitizer.
+        Additional compiler flags, for example for a sanitizer.
     level
-        Optimisation level of the project's own sources; in most networks the shared sources do the work.
+        Optimisation flag of the project's own sources; in most networks the shared sources do the work.
 
     Raises
     ------
     ToolMissingError
-        There is no C++ compiler.
+        This machine has no C++ compiler.
     BuildError
-        The compiler refuses the project.
+        The project does not compile.
     """
     folder = Path(folder)
     command = compiler()
@@ -85,7 +85,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
 
     def compile_one(name: str) -> Path:
         own = [*command, *every, levels[name], *further.get(name, ())]
-        if name == "network.cpp" and not flags:  # few projects are built with further flags
+        if name == "network.cpp" and not flags:  # with additional flags, precompiling does not pay off
             own += precompiled(folder, HEADERS, [*identity, level], own)
         return compiled(folder / name, keys[name], own)
 

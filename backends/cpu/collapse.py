@@ -1,8 +1,8 @@
-"""Collapse a linear readout into one product in training, if the loss reads only the mean of its output.
+"""Collapse of a linear readout into a single product in training, if the loss reads only the mean of its output.
 
-The sum of its outputs over time is linear in the spikes: the spikes of each neuron are summed with a weight for each step, and the weight
-matrix is multiplied by these sums once. The adjoint is the same small product in the other direction, scaled for each step. Outside of
-training, the readout runs step by step.
+The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed with a weight
+for each step, and the weight matrix is multiplied once by these sums. The adjoint is the same small product in the other direction, scaled
+for each step. Outside of training, the readout runs step by step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Collapse:
     Attributes
     ----------
     fill, products, step, record
-        Its forward operations.
+        Forward operations of the readout.
     """
 
     fill: Fill
@@ -50,11 +50,11 @@ class Collapse:
 
     @property
     def current(self) -> str:
-        """Buffer of its current."""
+        """Buffer of the readout's current."""
         return self.fill.target
 
     def contains(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is one of its operations, forward or backward."""
+        """Return whether `op` is an operation of the readout, forward or backward."""
         match op:
             case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
                 return op.target == self.current
@@ -66,7 +66,7 @@ class Collapse:
 
 
 def collapsed(storage: SequenceStorage) -> Collapse | None:
-    """Return the readout of `storage.program` that can be collapsed; None if there is none."""
+    """Return the readout of `storage.program` if it can be collapsed, else None."""
     program = storage.program
     if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
@@ -83,7 +83,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
-    # sources whose dropped spikes receive no gradient cannot be collapsed
+    # Sources whose dropped spikes receive no gradient cannot be collapsed.
     returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
     if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None
@@ -91,12 +91,12 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
 
 
 def add_collapsed(found: Collapse, made: Statements) -> None:
-    """Add the replacement of the readout's steps in training to `made`."""
+    """Add to `made` the statements that replace the steps of the readout in training."""
     storage, step = made.storage, found.step
     current, output, record = found.current, step.outputs[0], found.record.target
-    answers, mean = f"{step.population}_answers", f"{step.population}_mean"
-    made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
-    made.layout.append(f"{answers}.resize(workers.size());")
+    response, mean = f"{step.population}_response", f"{step.population}_mean"
+    made.kernels += [f"std::vector<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    made.layout.append(f"{response}.resize(workers.size());")
     made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
     made.readout = CollapsedReadout(
         step.population,
@@ -119,8 +119,8 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
 
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
-    """Add the replacement in training of `op`, one of the readout's backward operations, to `made`."""
-    answers, adjoint = f"{found.step.population}_answers[mine]", f"d_{found.record.target}"
+    """Add to `made` the statements that replace `op`, a backward operation of the readout, in training."""
+    response, adjoint = f"{found.step.population}_response[mine]", f"d_{found.record.target}"
     match op:
         case DenseWeightGradient():
             gradient = gradient_of(op.gradient)
@@ -129,7 +129,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case BiasGradient():
             made.start += [
                 f"copy_step(w, {adjoint}, 0, d_{found.current}, 0);",
-                f"scale(w, d_{found.current}, 0, {answers}.total);",
+                f"scale(w, d_{found.current}, 0, {response}.total);",
                 f"bias_gradient(w, d_{found.current}, 0, 1, {gradient_of(op.gradient)});",
             ]
         case DenseInputGradient():
@@ -140,12 +140,12 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             then = f"t - {source.delay}" if source.delay else "t"
-            weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"
+            weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
             made.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
 
 
 def is_linear(kernel: Kernel) -> bool:
-    """Whether states and outputs are linear in states and inputs, the same at every step."""
+    """Return whether states and outputs are linear in states and inputs, with constant coefficients."""
     linear = {*kernel.inputs, *(f"{s}_prev" for s in kernel.states)}
     for assignment in kernel.forward:
         if _linear(assignment.value, linear):
@@ -156,7 +156,7 @@ def is_linear(kernel: Kernel) -> bool:
 
 
 def _linear(expression: Expression, names: Collection[str]) -> bool:
-    """Whether `expression` is a sum of multiples of `names` with otherwise constant parts."""
+    """Return whether `expression` is a linear combination of `names` with constant coefficients."""
     constant = not set(symbols(expression)) & set(names)
     match expression:
         case Symbol(name):

@@ -1,4 +1,4 @@
-"""StepProgram to a folder of C++ sources, tables and weights for a processor."""
+"""Emitter of a step program as a folder of C++ sources, tables and weights for the CPU."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from snnc.compiler.lowering.halves import check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    CppConstant("std::size_t", "LINE", LINE, "Float32 numbers per cache line."),
+    CppConstant("std::size_t", "LINE", LINE, "Float32 values per cache line."),
     CppConstant("std::size_t", "PANEL", PANEL, "Maximum number of outputs in a panel of a dense weight."),
     CppConstant("std::size_t", "MOST_PACKED", PACKED, "Maximum number of columns of a packed matrix."),
-    CppConstant("std::size_t", "MOST_CHUNK", CHUNK, "Maximum number of bfloat16 numbers in a chunk."),
-    CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "An input becomes lists if at most one in this many of its numbers is nonzero."),
-    CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "A growing list reserves one part in this many more room than it needs."),
-    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas per block; those of one panel of neurons should fit into the L2 cache."),
+    CppConstant("std::size_t", "MOST_CHUNK", CHUNK, "Maximum number of bfloat16 values in a chunk."),
+    CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "An input is stored as lists if at most one in this many values is nonzero."),
+    CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists reserve 1 / ROOM_PART more memory than they need."),
+    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas per block; those of one panel of neurons should fit in the L2 cache."),
     CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps per block if threads share gradients."),
 )
-"""Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
+"""Constants shared by the program and snnc, printed into ``constants.hpp``."""
 FIXED: Final = (
     "bfloat16.hpp",
     "vectors.hpp",
@@ -62,7 +62,7 @@ FIXED: Final = (
     "checkpoints.cpp",
     "math.hpp",
 )
-"""Sources that are the same in every project and compiled once."""
+"""Sources that are the same in every project, and are compiled once."""
 OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
 
 
@@ -80,14 +80,14 @@ def emit_cpu(
     steps, batch
         Initial sizes of a session, which accepts any number of either.
     precision
-        Precision of the histories for the backward pass; bfloat16: also of dense weights as connections read them. Sums are float32.
+        Precision of the histories for the backward pass; with bfloat16, also of the dense weights that connections read. Sums are float32.
 
     Raises
     ------
     ProjectFolderError
         The folder cannot be written.
     NothingRoundedError
-        Neither the past nor, with bfloat16, a dense weight may be rounded.
+        The program contains nothing that would be rounded: no histories and, with bfloat16, no dense weights.
     """
     program, pooled = with_pooled_convolutions(program)
     storage = SequenceStorage(program, pooled, precision)

@@ -1,4 +1,4 @@
-"""An emitted CPU project as an engine."""
+"""Engine that runs an emitted CPU project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CpuEngine(SequenceEngine):
     threads
         Number of threads that process samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
     memory
-        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
     """
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
@@ -51,7 +51,7 @@ class CpuEngine(SequenceEngine):
 
 
 def threads_of(threads: int | None) -> int:
-    """Return a session's number of threads for a requested number (None: default), as in ``cpu_session.cpp``."""
+    """Return the number of threads of a session for a requested number (None: default), as ``cpu_session.cpp`` does."""
     if threads is not None:
         return threads
     for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):
@@ -67,6 +67,6 @@ def open_engine(folder: Path, threads: int | None = None, memory: int | None = N
     Raises
     ------
     ToolMissingError, BuildError
-        There is no C++ compiler, or it refuses the project.
+        This machine has no C++ compiler, or the project does not compile.
     """
     return CpuEngine(build_cpu(folder), Path(folder), threads, memory)

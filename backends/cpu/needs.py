@@ -1,4 +1,4 @@
-"""Allocations of the emitted program, buffer by buffer; ``memory.py`` derives segments and totals from them."""
+"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals and segments from it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
+from snnc.backends.native.windows import two_axes
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import (
@@ -28,32 +29,30 @@ from snnc.compiler.ir.step_operations import (
 )
 
 SPIKING: Final = 0.08
-"""Assumed share of neurons that spike in a step, until it has been measured on a sequence."""
+"""Assumed fraction of neurons that spike in a step, until it has been observed in a sequence."""
 IN_SUPPORT: Final = 0.25
-"""Assumed share of neurons inside a surrogate's support, where only those have gradients."""
+"""Assumed fraction of neurons inside the support of the surrogate, if only these receive gradient."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
-"""An input is stored as lists if at most one in ``LISTED_PART`` of its values is nonzero."""
+"""An input is stored as lists if at most one in ``LISTED_PART`` values is nonzero."""
 PACKED: Final = 64
-"""Maximum number of columns of a packed matrix; narrower vectors have fewer."""
+"""Maximum number of columns of a packed matrix; processors with narrower vectors use fewer."""
 PANEL: Final = 128
 CHUNK: Final = 32
-"""Maximum number of outputs of a panel, and of numbers of a chunk in bfloat16."""
+"""Maximum number of outputs in a panel, and of bfloat16 values in a chunk."""
 SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
-PLANE: Final = 2
-"""Number of axes of windows in the emitted program."""
 
 
 def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
-    """Return the memory needs of a session: of a training step if it trains, else of a run.
+    """Return the memory needs of a session: for a training step if the program trains, else for a run.
 
     Parameters
     ----------
     made
-        The program.
+        Statements of the program.
     row_buffers
-        The buffers of rows that it allocates.
+        Row buffers that the program allocates.
     """
     storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
@@ -93,14 +92,14 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
 
 
 def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
-    """Outputs and inputs of a dense connection."""
+    """Return the numbers of outputs and inputs of a dense connection."""
     weight = op.weight if isinstance(op, DenseProduct | DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
 
 
 def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
-    """Copies that are not made with checkpoints, and the memory needed instead."""
+    """Return the copies of weights that are not made with checkpoints, and the memory needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
@@ -110,7 +109,7 @@ def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> O
 
 
 def _numbers(storage: SequenceStorage, parameter: str) -> int:
-    """Size of a parameter as its connection stores it, in numbers."""
+    """Return the number of values of a parameter as its connection stores it, with padding."""
     value: Array = storage.program.parameters[parameter].value
     match [c.kind for c in storage.program.connections if c.weight == parameter]:
         case ["dense"]:
@@ -122,7 +121,7 @@ def _numbers(storage: SequenceStorage, parameter: str) -> int:
 
 
 def _choices(storage: SequenceStorage) -> int:
-    """Bytes per step and sample of the choices of maxima."""
+    """Return the bytes per step and sample that store which input each maximum selected."""
     found = 0
     for op in storage.program.backward:
         if isinstance(op, PoolingGradient | ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
@@ -135,14 +134,14 @@ def _choices(storage: SequenceStorage) -> int:
 
 
 def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling | AddReduced) -> int:
-    """Bytes of the tables of a maximum of spikes, by source and by target."""
+    """Return the bytes of the tables of a maximum over spikes, by source and by target."""
     targets, sources = storage.size(op.target), storage.size(op.source.buffer)
     entries = targets * math.prod(op.windows.kernel) if isinstance(op, Pooling) else sources
     return 4 * (sources + 1 + targets + entries)
 
 
 def _copies(storage: SequenceStorage, trains: bool) -> int:
-    """Bytes of the copies of weights that passes read."""
+    """Return the bytes of the copies of weights for the forward and backward pass."""
     rounded, found = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
         if isinstance(op, DenseProduct) and rounded:
@@ -177,7 +176,7 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
 
 
 def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Lists that are transposed for a block, and bytes for each entry: its row, its value, and for neurons in the support its product."""
+    """Return the lists that are transposed for a block, with bytes per entry: row, value, and the product for neurons in the support."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
@@ -191,14 +190,14 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
 
 @dataclass(frozen=True)
 class _Scratch:
-    """A thread's temporary memory (``Scratch``)."""
+    """Temporary memory of a thread (``Scratch``)."""
 
     storage: SequenceStorage
     trains: bool
 
     @property
     def bytes(self) -> int:
-        """Bytes of the memory, without the part that grows with events."""
+        """Bytes, without the part that grows with events."""
         program = self.storage.program
         dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
@@ -213,14 +212,14 @@ class _Scratch:
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:
-        """Whether lists of a buffer may be created where they are read."""
+        """Return whether lists of a buffer may be created by its readers."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Sizes of a convolution: its packed copy, its temporary memory; outputs of a group; values of a channel."""
+    """Sizes of a convolution: packed copy of the weights, temporary memory, outputs of a group, and values of a channel."""
 
     packed: int
     rooms: tuple[int, int, int]
@@ -231,10 +230,10 @@ class _Convolution:
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
-    size, kernel, stride, dilation = (_plane(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
-    before = _plane([b for b, _ in windows.padding], 0)
+    size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
+    before = two_axes([b for b, _ in windows.padding], 0)
     outputs = storage.program.buffers[op.weight].shape[0]
-    made = _plane(windows.output if pool is None else pool.reach)
+    made = two_axes(windows.output if pool is None else pool.reach)
     inner, outer = windows.channels // op.groups, outputs // op.groups
     regular = stride == (1, 1) and dilation[1] == 1
     margin = max(kernel[1] - 1, size[1] + before[1] - made[1]) if regular else 0
@@ -245,8 +244,3 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     values = size[0] * size[1]
     rooms = lines, max(maxima, made[1] * columns), max(op.groups * padded(outer), values * inner + LINE)
     return _Convolution(outputs * columns, rooms, outer, values)
-
-
-def _plane(axes: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """Return two axes; a single given axis becomes the second."""
-    return (missing, axes[0]) if len(axes) < PLANE else (axes[0], axes[1])

@@ -1,4 +1,4 @@
-"""All data of a network that the templates of a CPU project print."""
+"""Template data of a network in a CPU project."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
 
 
 def _updates(program: StepProgram) -> list[str]:
-    """Statements that change parameters."""
+    """Return the statements that update parameters."""
     optimizer = program.optimizer
     scale = ", clip_scale" if optimizer is not None and optimizer.clip_norm is not None else ""
     scale += ", gradient_scale" if optimizer is not None and optimizer.loss_scale is not None else ""
@@ -110,8 +110,8 @@ def _updates(program: StepProgram) -> list[str]:
 
 
 def _rounded_update(program: StepProgram, name: str, part: str, changed: str) -> list[str]:
-    """Statements that change a weight with the values of float16 numbers."""
-    assert program.rounding is not None, "a weight that is float16 is updated"
+    """Return the statements that update a float16 weight."""
+    assert program.rounding is not None, "float16 weights that are updated have a rounding"
     match program.rounding.kind:
         case "nearest":
             return [changed, f"round_to_nearest({name}, {part});"]
@@ -126,7 +126,7 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
 
 
 def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
-    """Statements that prepare the rounding of a weight: room for its remainder, or the places that give a convolution random numbers."""
+    """Return the statements that prepare the rounding of a weight: memory for remainders, or the indices of random numbers."""
     kind = None if program.rounding is None else program.rounding.kind
     convolved = any(c.weight == name and c.kind == "convolution" for c in program.connections)
     if kind == "stochastic" and convolved:
@@ -136,7 +136,7 @@ def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
 
 @dataclass
 class _Block:
-    """Statements of a stage: before a block of steps, in each step, and after a block of the backward pass."""
+    """Statements of a stage: before a block of steps, in each step, and after a backward block."""
 
     before: list[BlockStatement] = field(default_factory=list)
     forward: list[Statement] = field(default_factory=list)
@@ -144,26 +144,26 @@ class _Block:
     after: list[str] = field(default_factory=list)
 
     def add_forward(self, made: Statements, condition: str | None) -> None:
-        """Move the new statements to this stage, under a condition if there is one."""
-        assert condition is None or not made.before_block, "a readout that runs only while it is recorded has no products of blocks"
+        """Move the new forward statements to this stage, under a condition if one is given."""
+        assert condition is None or not made.before_block, "a readout that runs only while it is recorded has no block products"
         self.before += made.before_block
         self.forward += made.forward if condition is None else [Guarded(condition, line) for line in made.forward]
         made.before_block, made.forward = [], []
 
     def add_backward(self, made: Statements) -> None:
-        """Move the new statements to this stage."""
+        """Move the new backward statements to this stage."""
         self.backward += made.backward
         self.after += made.after_block
         made.backward, made.after_block = [], []
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:
-    """Stage of the population whose output `op`, an adjoint of a readout, reads."""
+    """Return the stage of the population whose output is the source of `op`, an adjoint of a readout."""
     return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
 def _cut(storage: SequenceStorage) -> list[str]:
-    """Return statements that clear the gradients that a step passes to earlier steps, for truncation."""
+    """Return the statements that clear the gradients passed to earlier steps, for truncated backpropagation."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
     slots = [(n, k) for n, slots in storage.adjoint_slots.items() for k in range(slots)]
     return [f"d_{s}.clear(w, 0);" for s in states] + [f"d_{n}.clear(w, {k});" for n, k in slots]
@@ -187,7 +187,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the slots of the adjoints of outputs; those that a later stage writes a block at a time have the slots of a block."""
+    """Return the slots of the adjoints of outputs; those that a later stage writes block by block have the slots of a block."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     behind = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
@@ -224,7 +224,7 @@ def _members(made: Statements) -> list[dict[str, Any]]:
             states = zip(info.kernel.states, op.states, strict=True)
             lines += [f"History {n}_history{{{storage.size(n)}, 1}};" for s, n in states if s in rounded]
             if op.population in adjoints:
-                # The adjoints of a block's currents share their rows: the currents have been read by then.
+                # The adjoints of the currents of a block share the rows of the currents, which have been read by then.
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
                 own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
@@ -238,7 +238,7 @@ def _members(made: Statements) -> list[dict[str, Any]]:
 
 
 def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
-    """Return the C++ expression that creates a parameter in the order in which its connection reads it."""
+    """Return the C++ expression that creates a parameter in the memory order of its connection."""
     name = parameter.name
     match [(c.id, c.kind) for c in program.connections if c.weight == name]:
         case [(id_, "dense")]:
@@ -249,7 +249,7 @@ def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
 
 
 def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
-    """Statements that register tensors."""
+    """Return the statements that register tensors."""
     program = storage.program
     learned = {u.parameter for u in program.update} if trains else set()
     number, limits = len(moments(program.optimizer)), limited_sources(program)
@@ -292,7 +292,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
 
 
 def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
-    """Rows of populations and records."""
+    """Return the row buffers of populations and records."""
     program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else set()
@@ -331,5 +331,5 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
 
 
 def reads_every_step(loss: Loss) -> bool:
-    """Whether the adjoint of the output that `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
+    """Return whether the adjoint of the output that `loss` reads varies over time; else the loss (``loss.hpp``) writes only one row."""
     return not isinstance(loss, CrossEntropyCount | CrossEntropyMeanMembrane | MeanSquaredCount)

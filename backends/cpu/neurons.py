@@ -19,7 +19,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Function:
-    """A function of ``neurons.cpp``, as its template prints it."""
+    """A function of ``neurons.cpp``, as data of its template."""
 
     name: str
     arguments: tuple[str, ...]
@@ -37,7 +37,7 @@ class Function:
 
 @dataclass(frozen=True)
 class ShortNumbers:
-    """C++ names for 16-bit numbers: the type, and the functions that round, widen, and store the states before the first step."""
+    """C++ names for a 16-bit type: its name, and the functions that round, widen, and store the states before the first step."""
 
     type: str
     rounded: str
@@ -50,7 +50,7 @@ SHORT: Final[Mapping[Precision, ShortNumbers]] = {
     "bfloat16": ShortNumbers("BFloat16", "rounded", "widened", "keep_rounded"),
     "float16": ShortNumbers("Float16", "half_of", "float_of", "keep_halves"),
 }
-"""The 16-bit numbers of each precision; float32 stores none, so its entry is not used."""
+"""The 16-bit type of each precision; the entry of float32 is not used."""
 
 
 def forward_function(
@@ -61,28 +61,30 @@ def forward_function(
     rounded: Mapping[str, Expression] | None = None,
     numbers: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
-    """Return ``<id>_forward``; its arguments are parameters, inputs, old states, new states, outputs, saved values, neurons with gradient.
+    """Return ``<id>_forward``.
+
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons with gradient.
 
     Parameters
     ----------
     info
         The population.
     size
-        Its neurons.
+        Number of neurons.
     scalars
-        For each parameter, whether all neurons share one number.
+        For each parameter, whether all neurons share one value.
     near
         Outputs whose neurons receive gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`):
-        the function stores 1 for neurons that receive it, else 0.
+        the function stores 1 for neurons that receive gradient, else 0.
     rounded
         States and saved values that are stored in 16 bits, each with the offset that is subtracted first
         (:mod:`snnc.compiler.neurons.rounded_values`).
     numbers
-        C++ names of 16-bit numbers.
+        C++ names of the 16-bit type.
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
-    stores += [(k, f"{k}_kept") for k in kernel.saved if k not in rounded]  # an output may be one of them
+    stores += [(k, f"{k}_kept") for k in kernel.saved if k not in rounded]  # an output may also be a saved value
     inside = {o: _inside(info, o) for o in near}
     code = (*with_arguments(kernel, near), *inside.values())
     stores += [(a.target, f"{o}_near") for o, a in inside.items()]
@@ -113,7 +115,7 @@ def forward_function(
 
 
 def _centred(value: str, sign: str, centre: Expression) -> str:
-    """Return the C++ expression of `value` plus or minus the offset of its stored form."""
+    """Return the C++ expression of `value` plus or minus the offset of stored values."""
     return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
 
 
@@ -124,7 +126,7 @@ def _inside(info: PopulationInfo, output: str) -> Assignment:
     low, high = bounds
     if low > high:
         return Assignment(f"near_{output}", Number(0.0))
-    # If the ends belong to the support (as for a boxcar), neurons there receive gradient.
+    # The ends belong to the support (as for a boxcar), so neurons there receive gradient.
     tests = [call("ge", x, low)] * math.isfinite(low) + [call("ge", high, x)] * math.isfinite(high)
     return Assignment(f"near_{output}", call("mul", *tests) if len(tests) == 2 else tests[0])
 

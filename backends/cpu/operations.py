@@ -1,4 +1,4 @@
-"""The statements of ``network.cpp`` for each operation of a step program."""
+"""Statements of ``network.cpp`` for each operation of a step program."""
 
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
@@ -8,10 +8,11 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.neurons import SHORT
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
+from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
+from snnc.backends.native.windows import windows_expression
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     AddPadded,
@@ -53,23 +54,23 @@ from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
 Wired: TypeAlias = SparseProduct | AddOneToOne | Pooling | Rescale | AddReduced | AddSlice | AddPadded
-"""Connections that are tables of wires."""
+"""Connections that are stored as tables of wires."""
 WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
 WiredInputGradient: TypeAlias = (
     SparseInputGradient | OneToOneInputGradient | PoolingGradient | RescaleInputGradient | ReduceGradient | SliceGradient | PadGradient
 )
 
 SHARED: Final = 1 << 20
-"""Minimum bytes of a weight for one gradient shared by threads; a smaller one is not worth a parallel region for each block."""
+"""Minimum bytes of a weight whose gradient is shared by all threads; for smaller ones, a parallel region per block does not pay off."""
 COPIED: Final = 1 << 20
-"""Maximum bytes of a weight for which backward products always read a copy. To save memory they read a larger one in place: samples are
-interleaved at each step."""
+"""Maximum bytes of a weight for which backward products always read a copy. If memory is bounded, they read larger weights in place and
+interleave the samples at each step instead."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
 @dataclass
 class Statements:
-    """Statements of the network under construction, by position."""
+    """Statements of the emitted network, collected by their position in the program."""
 
     storage: SequenceStorage
     trains: bool
@@ -80,30 +81,30 @@ class Statements:
     layout: list[str] = field(default_factory=list)
     prepare: list[Statement] = field(default_factory=list)
     enter: list[str] = field(default_factory=list)
-    """Statements before the steps of a forward pass."""
+    """Statements that run before the steps of a forward pass."""
     rounded: list[str] = field(default_factory=list)
-    """Copies of parameters that each pass reads."""
+    """Statements that update rounded copies of parameters."""
     forward: list[Statement] = field(default_factory=list)
     before_block: list[BlockStatement] = field(default_factory=list)
-    """Statements before a block of steps forward, and after one backward: products of all its steps."""
+    """Statements before a forward block of steps and after a backward one: the products of all its steps."""
     backward: list[Statement] = field(default_factory=list)
     after_block: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
-    """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
+    """Parameter -> statement with which a worker adds its part to a gradient shared by all threads, after a block of steps."""
     readout: CollapsedReadout | None = None
-    """The readout that is computed before the loss of a worker's samples; None: the loss reads the record."""
+    """The readout that is computed before the loss of each worker's samples; None: the loss reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
-    """Rows that the loss reads instead of the record, and their steps."""
+    """Rows that the loss reads instead of the record, and their number of steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     row_buffers: list[RowBuffer] = field(default_factory=list)
-    """Rows in addition to those of populations and records."""
+    """Row buffers in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
     """Sums that each thread keeps separately, and their sizes."""
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
-    """Connection to the C++ expression of its weights."""
+    """Connection -> C++ expression of its weights."""
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Statements:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
 
     def _first_history(self, op: NeuronStep) -> list[str]:
-        """Statements that store the states before the first step."""
+        """Return the statements that store the states before the first step."""
         kernel, found, keep = self._kernel(op), [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
@@ -207,7 +208,7 @@ class Statements:
         return found
 
     def neuron_call(self, op: NeuronStep) -> str:
-        """Statement that runs a step of a population."""
+        """Return the statement that runs a step of a population."""
         arguments = [f"{a}.value.data()" for a in op.parameters]
         arguments += [f"{i}.row(t, w.first)" for i in op.currents]
         arguments += [f"{s}.row(t - 1, w.first)" for s in op.states] + [f"{s}.row(t, w.first)" for s in op.states]
@@ -264,7 +265,7 @@ class Statements:
             self._store_adjoint(f"d_{op.population}", op.currents[0])
 
     def _store_adjoint(self, name: str, current: str) -> None:
-        """Keep the adjoint of a current at all steps under a name of the ABI."""
+        """Store the adjoint of a current at all steps, as a tensor of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
         self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
@@ -286,11 +287,11 @@ class Statements:
         self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
 
     def _alone(self, op: DenseWeightGradient) -> bool:
-        """Whether no other operation contributes to the gradient."""
+        """Return whether no other operation contributes to the gradient."""
         return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
     def writes(self, op: DenseWeightGradient, first: str = "") -> str:
-        """C++ expression: whether `op` overwrites its gradient instead of adding; `first`: the first step it processes."""
+        """Return the C++ condition under which `op` overwrites its gradient instead of adding to it; `first` restricts it to a block."""
         if not self._alone(op):
             return "false"
         self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
@@ -310,7 +311,7 @@ class Statements:
             self.backward.append(call)
 
     def store_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
-        """Keep a copy of a weight for the backward pass."""
+        """Store a packed copy of a weight for the backward pass."""
         if isinstance(op, ConvolveInputGradient):
             self.setup.append(f"{op.connection}.keep_packed();")
             self.prepare.append(f"{op.connection}.pack({op.weight}, worker, workers);")
@@ -322,7 +323,7 @@ class Statements:
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
-        """The first of a connection's operations computes all of its gradients, because they read the same cache lines."""
+        """The first operation of a connection computes all of its gradients, because they read the same cache lines."""
         own = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
         if op is not own[0]:
             return
@@ -337,7 +338,7 @@ class Statements:
                     self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
                     near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
-                    # Only dense connections return nothing to dropped spikes.
+                    # Only dense connections return no gradient to dropped spikes.
                     if near and gradient.source.buffer not in limited_sources(self.storage.program):
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
@@ -366,5 +367,5 @@ class Statements:
 
 
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
-    """Whether products of the adjoint need no copy of the weight if memory is saved."""
+    """Return whether backward products read the weight without a copy if memory is bounded."""
     return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED

@@ -1,14 +1,14 @@
-"""Convolutions whose only reader is a maximum over windows: the maxima are computed as soon as results exist.
+"""Fusion of a convolution with a maximum over windows that is its only reader.
 
-Lowering puts a relay between the two. Here the convolution (and its adjoint) writes directly to the maximum's target, without the relay:
-its values, their adjoint and the choices of its individual neurons are never stored.
+Lowering puts a relay between the two. After the fusion, the convolution (and its adjoint) writes directly to the target of the maximum: the
+values of the relay, their adjoint and the choices of single neurons are never stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
@@ -29,13 +29,12 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
-"""Maximum number of taps in a window: a byte stores the index of the chosen one."""
-ConvolveOp: TypeAlias = Convolve | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
+"""Maximum number of taps in a window: the index of the chosen one is stored in a byte."""
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A convolution, the relay of its result and the maximum that is its only reader."""
+    """A convolution, the relay of its result, and the maximum that is its only reader."""
 
     convolve: Convolve
     relay: NeuronStep
@@ -43,7 +42,7 @@ class _Pair:
 
 
 def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping[str, Windows]]:
-    """Return `program` without relays between convolutions and maxima, and the windows of the maximum after each such convolution."""
+    """Return `program` without the relays between convolutions and maxima, and the pooling windows of each fused convolution."""
     pairs = [pair for op in program.forward if isinstance(op, Convolve) and (pair := _pair(program, op)) is not None]
     if not pairs:
         return program, {}
@@ -59,7 +58,7 @@ def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping
 
 
 def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
-    """The operations around a convolution that only a maximum reads."""
+    """Return the operations around a convolution whose only reader is a maximum, else None."""
     into = [op for op in program.forward if not isinstance(op, NeuronStep) and op.target == convolve.target]
     relay = next(op for op in program.forward if isinstance(op, NeuronStep) and convolve.target in op.currents)
     info = next(p for p in program.populations if p.id == relay.population)
@@ -79,7 +78,7 @@ def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
 
 
 def _replaced(op: ForwardOp | BackwardOp, pair: _Pair) -> bool:
-    """Whether the convolution, placed at the maximum, performs an operation."""
+    """Return whether the fused convolution replaces `op`."""
     if isinstance(op, NeuronStep | NeuronAdjoint):
         return op.population == pair.relay.population
     if isinstance(op, Pooling | PoolingGradient):

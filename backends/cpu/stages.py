@@ -1,7 +1,7 @@
-"""Layers that run a block of steps ahead of their successors, so that the weights between them are read once per block.
+"""Stages: layers that run a block of steps before the next layer does, so that the weights between them are read once per block.
 
-Reading weights that do not fit into the L2 cache takes longer than adding them. Without a loop, a layer does not depend on later layers,
-so it may run a block of steps before the next layer begins; backward, the next layer runs its block first.
+Reading weights that do not fit in the L2 cache takes longer than adding them. Unless it is in a loop, a layer does not depend on later
+layers, so it may run a whole block of steps before the next layer begins. In the backward pass, the next layer runs its block first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEAVY: Final = 1 << 19
 
 @dataclass(frozen=True)
 class Stages:
-    """Populations in the order in which a block of steps runs them.
+    """Division of the populations into stages, in the order in which a block of steps runs them.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Stages:
     level
         Stage of each population; inputs have none.
     forward, backward
-        Dense connections whose products are formed for a block of steps at once: forward, and those of the adjoint.
+        Dense connections whose products are computed for a block of steps at once, in the forward and backward pass.
     """
 
     owner: Mapping[str, str]
@@ -56,11 +56,11 @@ class Stages:
         return 1 + max(self.level.values(), default=0)
 
     def filled(self, program: StepProgram) -> frozenset[str]:
-        """Return the currents that receive such products; their buffers have a row for each step of a block."""
+        """Return the currents to which block products are added; their buffers have a row for each step of a block."""
         return frozenset(op.target for op in program.forward if isinstance(op, DenseProduct) and op.connection in self.forward)
 
     def of(self, op: ForwardOp | BackwardOp) -> int:
-        """Stage whose steps run `op`."""
+        """Return the stage that runs `op`."""
         match op:
             case NeuronStep() | NeuronAdjoint():
                 return self.level[op.population]
@@ -70,7 +70,7 @@ class Stages:
 
 
 def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -> Stages:
-    """Return the stages of `storage.program`; `excluded`: operations that do not run step by step in training."""
+    """Return the stages of `storage.program`; `excluded` selects operations that do not run step by step in training."""
     program = storage.program
     owner = _owners(program)
     connections = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
@@ -78,7 +78,7 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -
     from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, connections, heavy)
     between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
-    # Lists of spikes are stored for all steps, but rows only for few; truncation clears buffers that hold a single step.
+    # Lists of spikes are stored for all steps, but rows only for a few; truncation clears buffers of a single step.
     if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
         return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
     ahead = frozenset(op.connection for op in between if op.connection in heavy)
@@ -95,7 +95,7 @@ def _bytes(op: DenseProduct, program: StepProgram) -> int:
 
 
 def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
-    """Return for each population the maximum number of consecutive heavy connections before it; those in loops do not count."""
+    """Return the stage of each population: the maximum number of heavy connections on a path to it, not counting those in loops."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
     pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in connections if op.source.buffer in owner]
@@ -109,6 +109,6 @@ def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequenc
 
 
 def _in_order(graph: nx.DiGraph[str]) -> list[frozenset[str]]:
-    """Return the strongly connected parts, senders first."""
+    """Return the strongly connected components in topological order."""
     parts = nx.condensation(graph)
     return [frozenset(parts.nodes[n]["members"]) for n in nx.topological_sort(parts)]

@@ -1,18 +1,16 @@
-"""Parts of the statements of ``network.cpp``: of blocks of steps, of a collapsed readout, and expressions of steps and windows."""
+"""Building blocks of statements in ``network.cpp``: block statements, the collapsed readout, and expressions of steps and gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import BufferValue, DenseProduct
 
 
 @dataclass(frozen=True)
 class BlockStatement:
-    """A statement for all steps of a block, or one that runs for each of its steps."""
+    """A statement that runs once for all steps of a block, or once per step."""
 
     statement: str
     each_step: bool = False
@@ -20,22 +18,22 @@ class BlockStatement:
 
 @dataclass(frozen=True)
 class CollapsedReadout:
-    """Values of ``collapsed_loss`` of ``readout.jinja``.
+    """Arguments of the macro ``collapsed_loss`` of ``readout.jinja``.
 
     Attributes
     ----------
     population, states, width
-        The readout, the number of its states, and numbers of a padded row of its output.
+        The readout, its number of states, and the padded width of its output row.
     parameters
-        C++ expressions of its parameters.
+        C++ expressions of the readout's parameters.
     current, output, mean
-        Members of the network: its current, its output and the output's mean.
+        Members of the network: the readout's current, its output, and the mean of the output.
     step
         Statement that runs a step of the readout.
     biases
-        Parameters that its current begins with.
+        Parameters with which the current is initialised.
     products
-        Its dense connections.
+        Dense connections of the readout.
     """
 
     population: str
@@ -51,28 +49,15 @@ class CollapsedReadout:
 
 
 def to_earlier_step(source: BufferValue, statement: str) -> Statement:
-    """Return a backward statement that adds to the step that was read, under the condition that the sequence has that step."""
+    """Return a backward statement that adds to an earlier step, guarded by the condition that this step exists."""
     return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
 
 
 def earlier_step(step: str, source: BufferValue) -> str:
-    """The step that is read."""
+    """Return the C++ expression of the step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
 
 
-def windows_expression(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
-    """C++ expression of windows, with their number."""
-    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-    numbers = [str(channels), str(outputs), str(groups)]
-    numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
-    return f"Windows{{{', '.join(numbers)}}}"
-
-
-def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
-    """Two axes; a single one is the second."""
-    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
 def gradient_of(name: str) -> str:
-    """Expression of a worker's own gradient."""
+    """Return the C++ expression of a worker's own gradient."""
     return f"{name.removeprefix('d_')}.gradient(w.index)"

@@ -1,1 +1,1 @@
-"""The CUDA backend: kernels that contain the time loop, built with nvcc; for checks, the same sources run on the CPU."""
+"""The CUDA backend: kernels that contain the time loop, built with nvcc. The same sources can run on the CPU as a check."""

@@ -1,4 +1,4 @@
-"""A GPU as a target."""
+"""The target ``cuda``: an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CudaOptions(SequenceOptions):
-    """Options of a GPU.
+    """Options of the CUDA backend.
 
     Attributes
     ----------
     device
-        Number of the device; None: chosen by the environment. Users do not set it: a PyTorch module sets it to the device of its tensors.
+        Number of the device; None: chosen by the environment. Not a user option: a PyTorch module sets it to the device of its tensors.
     """
 
     memory: int | None = None
@@ -35,31 +35,31 @@ class CudaOptions(SequenceOptions):
 
 
 class CudaBackend(Backend[CudaOptions]):
-    """Emits a CUDA program and loads it."""
+    """Emits, builds and loads a CUDA program."""
 
     def halves(self, options: CudaOptions) -> tuple[Half, ...]:
-        """Return the weights, if they are float16: the program itself rounds the past, factors of products and deltas."""
+        """Return float16 weights, if requested; the program itself rounds histories, factors of products and deltas."""
         return ("weights",) if options.half is not None else ()
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Refuse pasts or deltas alone as float16.
+        """Raise an error if only histories or deltas are to be stored as float16.
 
         Raises
         ------
         HalfTogetherError
-            Pasts or deltas are named.
+            `half` names pasts or deltas.
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
 
         if options.half is not None and (options.half.pasts or options.half.deltas):
             raise HalfTogetherError(
-                "half has pasts or deltas, but a program for a GPU rounds pasts, factors of dense products and deltas together; give "
-                "half='weights', or leave half out and give precision='float16'."
+                "half includes pasts or deltas, but programs for GPUs round pasts, factors of dense products and deltas together; give "
+                "half='weights', or omit half and give precision='float16'."
             )
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""
+        """Write the program, its tables and weights; raise an error for a memory bound that cannot be met."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
 
@@ -78,19 +78,19 @@ class CudaBackend(Backend[CudaOptions]):
         from snnc.backends.cuda.engine import load_engine
         from snnc.backends.training.updates.masks import masks_of
 
-        assert built is not None, "a program is emitted"
+        assert built is not None, "this back end emits a program"
         engine = load_engine(built.library, built.folder, options.memory, options.device)
         engine.drop_by(masks_of(placed.program))
         return engine
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predicted kernels of a training step, with their seconds on the measured card."""
+        """Return the kernels of a training step, with their predicted seconds on the measured GPU model."""
         from snnc.backends.cuda.schedule.prediction import predicted_step
 
         return predicted_step(project, steps, batch)
 
     def on_device(self) -> bool:
-        """Return whether kernels run on a GPU, not in a check on the processor."""
+        """Return whether kernels run on a GPU rather than, as a check, on the processor."""
         from snnc.backends.cuda.errors import CHECK_ON_HOST
 
         return not os.environ.get(CHECK_ON_HOST)
@@ -98,7 +98,7 @@ class CudaBackend(Backend[CudaOptions]):
 
 CUDA: Final = CudaBackend(
     "cuda",
-    "a GPU (sm_75 and newer): an emitted CUDA program; needs nvcc and a device to run, neither to be emitted",
+    "a GPU (sm_75 and newer): an emitted CUDA program; running it needs nvcc and a device, emitting it needs neither",
     CudaOptions,
     synonyms=("gpu", "nvidia"),
     native=True,

@@ -1,11 +1,9 @@
-"""Build an emitted project: with nvcc for a device, or with the host's C++ compiler for a check on the processor."""
+"""Build of emitted projects: with nvcc for a device, or with the host's C++ compiler to check the kernels on the processor."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +13,17 @@ from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import (
+    NVCC_WHEEL,
+    common_flags,
+    compiler,
+    compiler_version,
+    cuda_compiler,
+    digest,
+    first_errors,
+    machine_id,
+    run_compiler,
+)
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 from snnc.compiler.errors import BuildError
 
@@ -31,24 +39,23 @@ SOURCES: Final = (
     "snnc_files.cpp",
 )
 OWN: Final = "network.cu"
-"""The source that differs from network to network."""
+"""The source that differs between networks."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""Headers that ``network.cu`` includes in every project: g++ keeps them precompiled for checks on the processor."""
+"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the processor."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
-"""Equations round as written: products request fused multiplications explicitly."""
+"""No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
-"""Fibers jump between stacks, which the library's checks mistake for an error."""
+"""The checks of the C library would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
-"""Environment variable: 0 keeps products from groups of warps; 1 uses them in a check on the processor."""
+"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the processor."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
-"""The assembler's report of registers and spills, next to the library."""
-_USUAL_PLACE: Final = Path("/usr/local/cuda/bin/nvcc")
+"""File next to the library with the assembler's report of registers and spills."""
 
 
 @dataclass(frozen=True)
 class KernelResources:
-    """Resources of a kernel on a multiprocessor, as reported by ``ptxas -v``."""
+    """Resources that a kernel uses on a multiprocessor, as reported by ``ptxas -v``."""
 
     name: str
     registers: int
@@ -58,36 +65,36 @@ class KernelResources:
 
 
 def nvcc() -> list[str]:
-    """Return the command of the CUDA compiler: ``$CUDACXX``, nvcc, or that of ``/usr/local/cuda``.
+    """Return the command of the CUDA compiler.
 
     Raises
     ------
     NvccMissingError
-        There is none.
+        This machine has no CUDA compiler.
     """
-    chosen = shlex.split(os.environ.get("CUDACXX", ""))
-    candidates = [chosen] if chosen else [["nvcc"], [str(_USUAL_PLACE)]]
-    for command in candidates:
-        found = shutil.which(command[0])
-        if found:
-            return [found, *command[1:]]
+    found = cuda_compiler()
+    if found is not None:
+        return found
+    chosen = os.environ.get("CUDACXX")
+    places = repr(chosen) if chosen else f"nvcc on the PATH and in /usr/local/cuda, and in the package {NVCC_WHEEL}"
     raise NvccMissingError(
-        f"no CUDA compiler on this machine: snnc looked for {' and '.join(c[0] for c in candidates)}. Install the CUDA tool kit, set "
-        f"CUDACXX, or set {CHECK_ON_HOST}=1 to run the kernels on the processor, slowly, as a check of their numbers."
+        f"no CUDA compiler on this machine: snnc looked for {places}. Install the CUDA toolkit, or its compiler with "
+        f"`pip install 'snnc[cuda]'`; set CUDACXX to a compiler elsewhere; or set {CHECK_ON_HOST}=1 to run the kernels on the "
+        "processor, slowly, as a check of their numbers."
     )
 
 
 def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
     """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if necessary.
 
-    Sources are compiled in parallel and cached by content: those that are the same in every project are compiled once.
+    Sources are compiled in parallel and cached by content, so those that are the same in every project are compiled once.
 
     Raises
     ------
     NvccMissingError
-        There is no nvcc.
+        This machine has no nvcc.
     BuildError
-        nvcc refuses the project.
+        The project does not compile.
     """
     folder = Path(folder)
     command = [*nvcc(), *FLAGS, *_target(architecture), *flags]
@@ -116,7 +123,7 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def _quickly(version: str) -> list[str]:
-    """Flags that compile the network's own source quickly, as the user waits for it: short code for the host, kernels in parallel."""
+    """Return flags that compile the network's own source quickly, as the user waits for it: short host code, and kernels in parallel."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     found = ["-Xcompiler=-O1"]
     if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
@@ -125,19 +132,19 @@ def _quickly(version: str) -> list[str]:
 
 
 def _target(architecture: str) -> list[str]:
-    """Flags for devices of an architecture; sm_90 with its own instructions for groups of warps, unless ``SNNC_WARPGROUPS=0``."""
+    """Return the flags for an architecture; those for sm_90 enable its warpgroup instructions, unless ``SNNC_WARPGROUPS=0``."""
     if architecture == "sm_90" and os.environ.get(WARPGROUPS) != "0":
         return ["-gencode=arch=compute_90a,code=sm_90a"]
     return [f"-arch={architecture}"]
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Return the library of the same sources for the processor: each CUDA thread is a fiber. It is slow, and intended for checks.
+    """Return the library of the same sources for the processor, where each CUDA thread is a fiber: slow, and intended for checks.
 
     Raises
     ------
     ToolMissingError, BuildError
-        There is no C++ compiler, or it refuses the project.
+        This machine has no C++ compiler, or the project does not compile.
     """
     folder = Path(folder)
     command = compiler()
@@ -159,7 +166,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
 
 
 def resources(library: Path) -> list[KernelResources]:
-    """Read the assembler's report from the build of `library`.
+    """Read the report that the assembler wrote when `library` was built.
 
     Parameters
     ----------
@@ -169,10 +176,10 @@ def resources(library: Path) -> list[KernelResources]:
     return read_resources((library.parent / RESOURCES).read_text())
 
 
-def read_resources(said: str) -> list[KernelResources]:
-    """Read the lines of ``ptxas -v``; names stay mangled."""
+def read_resources(report: str) -> list[KernelResources]:
+    """Parse the output of ``ptxas -v``; names stay mangled."""
     found = []
-    for part in said.split("Compiling entry function ")[1:]:
+    for part in report.split("Compiling entry function ")[1:]:
         name = re.match(r"'([^']+)'", part)
         memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)
@@ -183,7 +190,7 @@ def read_resources(said: str) -> list[KernelResources]:
 
 
 def _run(command: Sequence[str], what: str) -> str:
-    """Run nvcc and return its assembler's output, from both streams."""
+    """Run nvcc and return the output of the assembler, from both streams."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")

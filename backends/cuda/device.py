@@ -1,4 +1,4 @@
-"""The search for a CUDA device, through the driver, without the toolkit."""
+"""Search for a CUDA device through the driver, without the toolkit."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 
 DEVICE: Final = "SNNC_CUDA_DEVICE"
-"""Environment variable: number of the device that sessions open on."""
+"""Environment variable: number of the device on which sessions open."""
 LOCAL_RANK: Final = "LOCAL_RANK"
-"""Environment variable of ``torchrun``: the number of the process on this machine."""
+"""Environment variable of ``torchrun``: index of the process on this machine."""
 LEAST_CAPABILITY: Final = (7, 5)
 """The oldest supported devices (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
 _MAJOR: Final = 75
 _MINOR: Final = 76
-"""Numbers of the attributes in the driver's interface (CUdevice_attribute, cuda.h)."""
+"""Attribute numbers of the driver API (CUdevice_attribute in cuda.h)."""
 _HELP: Final = (
     f"A project is emitted without one (snnc compile --target cuda -o FOLDER); set {CHECK_ON_HOST}=1 to run its kernels on the processor, "
-    "slowly, as a check of their numbers, or train with --target cpu."
+    "slowly, as a check, or train with --target cpu."
 )
 
 
 @dataclass(frozen=True)
 class Device:
-    """A CUDA device: its compute capability, the bytes of its memory, and its number."""
+    """A CUDA device: its compute capability, bytes of memory, and number."""
 
     capability: tuple[int, int]
     memory: int
@@ -40,12 +40,12 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the device that sessions open on: the one in :data:`DEVICE`, that of this ``torchrun`` process, or the first.
+    """Return the device on which sessions open: the one in :data:`DEVICE`, that of this ``torchrun`` process, or the first.
 
     Raises
     ------
     GpuMissingError
-        There is none, or it is too old.
+        This machine has no CUDA device, or it is too old.
     """
     driver, device = _opened()
     found = [_attribute(driver, device, number) for number in (_MAJOR, _MINOR)]
@@ -58,24 +58,24 @@ def first_device() -> Device:
 
 
 def device_attributes(*numbers: int) -> list[int]:
-    """Return attributes of the first device by their numbers in the driver's interface (CUdevice_attribute, cuda.h).
+    """Return attributes of the device on which sessions open, by their numbers in the driver API (CUdevice_attribute in cuda.h).
 
     Raises
     ------
     GpuMissingError
-        There is no device.
+        This machine has no device.
     """
     driver, device = _opened()
     return [_attribute(driver, device, number) for number in numbers]
 
 
 def device_name() -> str:
-    """Return the driver's name of the first device.
+    """Return the driver's name of the device on which sessions open.
 
     Raises
     ------
     GpuMissingError
-        There is no device.
+        This machine has no device.
     """
     driver, device = _opened()
     text = ctypes.create_string_buffer(256)
@@ -84,7 +84,7 @@ def device_name() -> str:
 
 
 def _opened() -> tuple[Any, ctypes.c_int]:
-    """Return the driver and the device that sessions open on."""
+    """Return the driver, and the device on which sessions open."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:
@@ -94,7 +94,7 @@ def _opened() -> tuple[Any, ctypes.c_int]:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
     variable, named = next(((v, os.environ[v]) for v in (DEVICE, LOCAL_RANK) if os.environ.get(v)), (DEVICE, "0"))
     if variable == LOCAL_RANK and count.value == 1:
-        # The launcher may have made only one device visible to each process.
+        # The launcher may make only one device visible to each process.
         named = "0"
     if not named.isdecimal() or int(named) >= count.value:
         raise GpuMissingError(f"{variable} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")

@@ -1,4 +1,4 @@
-"""Write a StepProgram as a folder of CUDA sources, tables and weights."""
+"""Emitter of a step program as a folder of CUDA sources, tables and weights."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from snnc.compiler.lowering.halves import check_dense
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a thread block's tile of a product."),
+    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of the tile of a product that a thread block computes."),
     CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
-"""Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
+"""Constants shared by the program and snnc, printed into ``constants.hpp``."""
 FIXED: Final = (
     "cuda_on_host.hpp",
     "device.hpp",
@@ -100,15 +100,15 @@ def emit_cuda(
     steps, batch
         Initial sizes of a session, which accepts any number of either.
     precision
-        ``"bfloat16"`` applies to the factors of dense backward products and to deltas; ``"float16"`` also to the factors of forward
-        products and to histories. Sums, running states and parameters are float32.
+        With ``"bfloat16"``, the factors of dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of
+        forward products and the histories. Sums, running states and parameters are float32.
 
     Raises
     ------
     ProjectFolderError
         The folder cannot be written.
     NothingRoundedError
-        With float16, a program that does not train has no dense weight.
+        With float16, a program that does not train contains no dense weight.
     """
     if precision == "float16" and program.optimizer is None:
         check_dense(program)

@@ -1,4 +1,4 @@
-"""An emitted CUDA project as an engine, on a device or in a check on the processor."""
+"""Engine that runs an emitted CUDA project, on a device or, as a check, on the processor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from snnc.backends.runtime.events import Events
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """Inputs sent to the device ahead of their run, and the tensors' shapes at that time."""
+    """Inputs that were sent to the device before their run, and the shapes of the tensors at that time."""
 
     inputs: Mapping[str, Any]
     shapes: Mapping[str, tuple[int, ...]]
@@ -40,13 +40,13 @@ class CudaEngine(SequenceEngine):
     library, folder
         The result of :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the project.
     team_blocks
-        Blocks that share the samples of a team; None leaves the choice to the program.
+        Blocks in a team, which share samples; None leaves the choice to the program.
     tile
-        Samples that one read of a weight serves: 1 or 8; None leaves the choice to the program.
+        Samples for which a weight is read once: 1 or 8; None leaves the choice to the program.
     memory
-        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
     device_memory
-        Bytes of the device's memory; None: it is the host's.
+        Bytes of device memory; None: the device uses the memory of the host.
     device
         Number of the device; None in a check on the processor.
     """
@@ -65,9 +65,9 @@ class CudaEngine(SequenceEngine):
         self.device = device
         self._device_memory = device_memory
         self._offered: Mapping[str, Any] | None = None
-        """Values to send while the next batch runs."""
+        """Offered values, to be sent while the next batch runs."""
         self._sending: tuple[Sent, list[Array]] | None = None
-        """Values that are sent while a batch runs, and their source arrays."""
+        """Values that are being sent while a batch runs, and their source arrays."""
         self._there: Sent | None = None
         """Values that were sent while the last batch ran."""
         self._stream: int | None = None
@@ -83,24 +83,24 @@ class CudaEngine(SequenceEngine):
 
     @property
     def accepts_next(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; bounded memory is not spent on a waiting batch."""
+        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; batches are not sent ahead if memory is bounded."""
         return self.memory is None
 
     def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; arrays on the device, and events, are read when they run."""
+        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; device arrays and events are read only when their batch runs."""
         self._offered = inputs
 
     def use_stream(self, stream: int) -> None:
-        """Run in a stream of the caller from now on, and return before the device has finished.
+        """Run in a stream of the caller from now on; calls return before the device has finished.
 
-        The host still waits for data that it reads. A number in an input of spikes that is neither 0 nor 1 is reported when the next
-        input is set or when the host reads data, whichever comes first; records of that sequence are NaN.
+        The host still waits for data that it reads. If a spike input contains values other than 0 and 1, the error is raised when the next
+        input is set or when the host reads data, whichever comes first; the records of that sequence are NaN.
 
         Parameters
         ----------
         stream
-            Address of a ``cudaStream_t`` of the program's device, 0 for the default one; it must live until another one is set. Work
-            started in the previous one runs first.
+            Address of a ``cudaStream_t`` of the program's device, 0 for the default stream; it must live until another one is set. Work
+            that was started in the previous stream runs first.
         """
         if stream != self._stream:
             self.session.set("stream", np.array([stream], np.uint64).view(np.int32))
@@ -119,12 +119,12 @@ class CudaEngine(SequenceEngine):
         return loss
 
     def _arrived(self) -> None:
-        """Offered data has arrived once the previous batch has run."""
+        """Record that the data sent during the last batch has arrived."""
         sending, self._sending = self._sending, None
         self._there = sending[0] if sending else None
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs, from host or device memory, except those sent ahead; request the offered ones."""
+        """Set all inputs from host or device memory, except those sent ahead, and start sending the offered ones."""
         there, self._there = self._there, None
         offered, self._offered = self._offered, None
         if there is None or there.inputs is not inputs or there.shapes != self._shapes():
@@ -132,7 +132,7 @@ class CudaEngine(SequenceEngine):
         self._sending = None if offered is None else self._send(offered)
 
     def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
-        """Give the program the addresses of the next inputs: it reads these arrays while it runs this batch."""
+        """Pass the addresses of the next inputs to the program, which reads them while it runs this batch."""
         shapes = self._shapes()
         given = {name: inputs[name] for name in shapes}
         if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in given.items()):
@@ -167,7 +167,7 @@ class CudaEngine(SequenceEngine):
 def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -> None:
     if given.kind != "float32" or given.shape != shape:
         raise DeviceArrayError(
-            f"the input {name} takes float32 of shape {list(shape)}; the device array holds {given.kind} of shape {list(given.shape)}. "
+            f"the input {name} takes float32 of shape {list(shape)}; the device array contains {given.kind} of shape {list(given.shape)}. "
             "Convert it on the device."
         )
     if not given.contiguous:
@@ -175,14 +175,14 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
 
 
 def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` of the device it runs on.
+    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` is that of the device.
 
     Raises
     ------
     GpuMissingError
-        There is no device, and no check on the processor was requested.
+        This machine has no device, and no check on the processor was requested.
     ToolMissingError, BuildError
-        There is no compiler, or it refuses the project.
+        This machine has no compiler, or the project does not compile.
     """
     return load_engine(build_for_device(folder, number), folder, memory, number)
 
@@ -196,7 +196,7 @@ def build_for_device(folder: Path, number: int | None = None) -> Path:
 
 
 def load_engine(library: Path, folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Load what :func:`build_for_device` built; see :func:`open_engine`."""
+    """Load a library built by :func:`build_for_device`; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return CudaEngine(library, Path(folder), memory=memory)
     with _named(number):
@@ -207,7 +207,7 @@ def load_engine(library: Path, folder: Path, memory: int | None = None, number: 
 
 @contextmanager
 def _named(number: int | None) -> Iterator[None]:
-    """Name the device in the environment, if one is given, and restore the environment afterwards."""
+    """Set the environment variable of the device number, if one is given, while the block runs."""
     before = os.environ.get(DEVICE)
     if number is not None:
         os.environ[DEVICE] = str(number)

@@ -1,11 +1,11 @@
-"""Errors for missing requirements of an emitted CUDA program."""
+"""Errors of the CUDA backend."""
 
 from __future__ import annotations
 
 from snnc.compiler.errors import SnncError, ToolMissingError
 
 CHECK_ON_HOST = "SNNC_CUDA_ON_HOST"
-"""Environment variable: when set, kernels run on the processor, slowly, to check their numbers."""
+"""Environment variable: if set, kernels run on the processor, slowly, as a check."""
 
 
 class NvccMissingError(ToolMissingError):
@@ -15,19 +15,19 @@ class NvccMissingError(ToolMissingError):
 
 
 class GpuMissingError(SnncError):
-    """There is no CUDA device, or none that the emitted program can use."""
+    """The machine has no CUDA device, or none that the emitted program can use."""
 
     code = "SNNC-E421"
     exit_code = 3
 
 
 class DeviceArrayError(SnncError):
-    """An array in device memory has a different type, shape or order than the input."""
+    """An array in device memory has a different type, shape or memory order than the input."""
 
     code = "SNNC-E422"
 
 
 class HalfTogetherError(SnncError):
-    """A program for a GPU stores pasts, factors of products and deltas as 16-bit numbers together, not some of them."""
+    """Programs for GPUs store pasts, factors of products and deltas in 16 bits only together; `half` names some of them."""
 
     code = "SNNC-E660"

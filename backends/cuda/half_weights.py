@@ -1,4 +1,4 @@
-"""Weights with the values of float16 numbers: the statements that round them after an update, and set them up."""
+"""Float16 weights: statements that round them after an update."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.weight_rounding import parameter_key
 
 CHANGED: Final = "CHANGED"
-"""Stands for the update itself, which the template prints."""
+"""Placeholder for the update itself, which the template prints."""
 
 
 def rounded_update(program: StepProgram, name: str) -> list[str]:
-    """Return the statements that update number `i` of a parameter and round it; none if it is float32.
+    """Return the statements that update element `i` of a parameter and round it; empty if the parameter is float32.
 
-    The values are those that machines store in two bytes; here they take four.
+    Values are representable in float16, but stored as float32.
     """
     rounding = program.rounding
     if not program.parameters[name].half or rounding is None:
@@ -34,7 +34,7 @@ def rounded_update(program: StepProgram, name: str) -> list[str]:
 
 
 def _place(program: StepProgram, name: str) -> str:
-    """Return the C++ of the place of number `i` in the model's array: dense weights lie turned, [inputs][outputs]."""
+    """Return the C++ index of element `i` in the model's array; dense weights are stored transposed, [inputs][outputs]."""
     if not any(isinstance(op, DenseProduct) and op.weight == name for op in program.forward):
         return "static_cast<unsigned>(i)"
     outputs, inputs = program.buffers[name].shape
@@ -47,5 +47,5 @@ def keeps_remainder(program: StepProgram, name: str) -> bool:
 
 
 def rounds_at_random(program: StepProgram) -> bool:
-    """Return whether an update needs its number."""
+    """Return whether an update needs its number, which seeds the random rounding."""
     return program.rounding is not None and program.rounding.kind == "stochastic"

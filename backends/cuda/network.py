@@ -1,4 +1,4 @@
-"""All data of a network that the templates of a CUDA project print."""
+"""Template data of a network in a CUDA project."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence: its name, values, steps before the first, type of a row, and its slots in C++."""
+    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and the C++ expression of its slots."""
 
     name: str
     size: int
@@ -45,11 +45,11 @@ class SequenceBuffer(NamedTuple):
     form: Literal["numbers", "halves", "spikes"]
     slots: str
     half: str = "Half"
-    """Type of numbers of 16 bits."""
+    """The 16-bit type."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of a step and sample."""
+        """Bytes per step and sample."""
         return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // LANES)}[self.form]
 
     @property
@@ -131,7 +131,7 @@ def launches_of(program: StepProgram, precision: Precision = "float32") -> list[
 
 
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
-    """Return the state of a session: fields that kernels see, its own members, and the statements that set up, allocate and bind them."""
+    """Return the state of a session: fields that kernels see, its own members, and statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
     return {
         "fields": [
@@ -158,7 +158,7 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Launches in their order: pack the batch, run forward and backward, update parameters."""
+    """Return the launches in order: pack the batch, run forward and backward, update parameters."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -169,14 +169,14 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
     gradients = [one for op in program.backward if (one := described.gradient(op)) is not None]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
-    # Weight and moments are read and written, the gradient is read; weights are prepared for their products.
+    # Weights and moments are read and written, gradients are read, and weights are prepared for their products.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
     return [*found, *forward, loss, *backward, *gradients, update]
 
 
 class Buffers:
-    """The sequence buffers of a program: the kernels' view, the session's buffers, and their sizes."""
+    """The sequence buffers of a program: the view that kernels get, the session's buffers, and their sizes."""
 
     def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: LaunchPlan) -> None:
         self.steps = steps
@@ -189,9 +189,9 @@ class Buffers:
 
     @cached_property
     def groups(self) -> list[tuple[str, list[SequenceBuffer]]]:
-        """Comment and rows of every input, population and output.
+        """The buffers of every input, population and output, with a comment for each group.
 
-        Slots counted in ``kept`` are those of a segment; in ``steps``, those of the whole sequence.
+        In the expressions of slots, ``kept`` is the length of a segment and ``steps`` that of the whole sequence.
         """
         program, found = self.program, []
         for i in program.inputs:
@@ -243,27 +243,27 @@ class Buffers:
 
     @property
     def relays(self) -> frozenset[str]:
-        """Populations whose currents' adjoints are shown at every step."""
+        """Populations for which the adjoint of the current is stored at every step, for the caller."""
         return watched(self.program)
 
     def ahead(self, current: str) -> int:
-        """Steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
+        """Return the number of steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
         reading = [op for op in self.program.backward if isinstance(op, InputGradient) and op.target == current]
         return max((op.source.delay for op in reading), default=0)
 
     def deltas(self) -> list[tuple[str, int]]:
-        """Deltas that another segment reads, and the number of these steps."""
+        """Deltas that the previous segment reads, and for how many steps."""
         found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
         shown = {f"d_{n}" for n in self.shown().values()}
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
 
     def shown(self) -> dict[str, str]:
-        """Population of a relay to its current."""
+        """Return population -> current of the relays."""
         labels = {p.id: p.label for p in self.program.populations}
         return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.relays}
 
     def steps_back(self) -> list[NeuronStep]:
-        """Forward steps of the populations that have an adjoint."""
+        """The forward operations of populations that have an adjoint."""
         return [op for op in self.program.forward if isinstance(op, NeuronStep) and op.population in self.adjoints]
 
     def _source(self, name: str, slots: str) -> SequenceBuffer:
@@ -300,24 +300,24 @@ class Buffers:
         return found
 
     def layout(self, record: str | None) -> list[str]:
-        """Statements that give buffers their sizes; those of inputs follow the arrays that are set."""
+        """Return the statements that set the sizes of buffers; the sizes of inputs depend on the arrays that are set."""
         lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
         if self.trains and record is not None:
             lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
         return lines
 
     def binding(self) -> list[str]:
-        """Statements that pass the addresses of buffers to kernels."""
+        """Return the statements that pass the addresses of buffers to kernels."""
         lines = [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
         return lines
 
     def bytes_per_step(self) -> int:
-        """Bytes of a sequence for each step and sample, without buffers of one slot."""
+        """Bytes of a sequence per step and sample, without buffers of one slot."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
-        """Memory of a session in addition to `fixed` bytes; spikes need one bit each, independent of activity."""
+        """Return the memory needs of a session, including `fixed` bytes; spikes need one bit each, independent of activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]
@@ -327,16 +327,16 @@ class Buffers:
 
     @property
     def _staged(self) -> int:
-        """Bytes per step and sample of an input before it is packed."""
+        """Bytes per step and sample of the inputs before they are packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
-        """Statements where the gradient is cut: no gradients of later states."""
+        """Statements that clear the gradients of later states, for truncated backpropagation."""
         states = [n for op in self.adjoints.values() for n in op.states]
         return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
 
     def start(self) -> list[str]:
-        """Statements before the backward pass: adjoints of states and sums begin with 0."""
+        """Statements that set the adjoints of states and the sums to 0 before the backward pass."""
         lines = []
         for op in self.adjoints.values():
             held = [*(f"d_{n}" for n in op.states), *(f"{g}_sums" for g in op.gradients)]
@@ -349,7 +349,7 @@ def _group(comment: str, lines: list[str]) -> Group:
 
 
 def _dense_inputs(program: StepProgram) -> dict[str, int]:
-    """Dense weight to the number of its inputs."""
+    """Return dense weight -> number of its inputs."""
     return {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
 
 
@@ -373,19 +373,19 @@ def _parameter_binding(steps: Steps) -> list[str]:
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:
-    """Bytes of parameters, of a gradient and the moments of those that learn, and of copies of weights."""
+    """Return the bytes of parameters, of gradients and moments of the learned ones, and of copies of weights."""
     each = 1 + len(moments(program.optimizer))
     numbers = sum(p.value.size * (1 + (name in learned) * each) for name, p in program.parameters.items())
     return 4 * numbers + sum(copy.bytes for copy in copies)
 
 
 def _of_full_sequence(slots: str) -> bool:
-    """Whether a buffer has slots for the whole sequence, or for all of its steps that are read."""
+    """Return whether a buffer has slots for the whole sequence, or for all of its steps that are read."""
     return not slots or "steps" in slots
 
 
 def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> list[str]:
-    """Statements that register tensors."""
+    """Return the statements that register tensors."""
     program = storage.program
     number = len(moments(program.optimizer))
     lines = []

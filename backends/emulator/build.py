@@ -20,8 +20,10 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl", "pva")
-"""The libraries other than Poplar's own; one shared library holds them all."""
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
+"""The libraries of PopLibs; one shared library holds them all."""
+WITHIN_POPLAR = ("pva", "pvti")
+"""Libraries that ``libpoplar.so`` holds."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
 "$@" 2>"$said"
@@ -48,6 +50,8 @@ export LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
 export LD_LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export CMAKE_PREFIX_PATH="$POPLAR_SDK_ENABLED${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 """
+POPC = 'exec {python} {script} --library {library} "$@"\n'
+"""Command ``popc``: codelets link against the library of this prefix, for popc would build one more for the compilers in ``bin``."""
 COMPILERS = ("c++", "g++", "clang++")
 """Compiler commands in ``bin`` that use the launcher, for builds without CMake."""
 COMPILER = """\
@@ -113,6 +117,7 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
             *_contents("include", "src", "poplibs", "cmake", "fallback"),
             LAUNCHER,
             ENABLE,
+            POPC,
             COMPILER,
             *command,
             compiler_version(command),
@@ -139,13 +144,16 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     shutil.rmtree(folder / "objects")
     for name in LIBRARIES:
         (lib / f"lib{name}.so").symlink_to("libpoplibs.so")
-    for name in ("poplar", "poplibs", *LIBRARIES):
+    for name in WITHIN_POPLAR:
+        (lib / f"lib{name}.so").symlink_to("libpoplar.so")
+    for name in ("poplar", "poplibs", *LIBRARIES, *WITHIN_POPLAR):
         (lib / "cmake" / name).mkdir(parents=True)
         shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
     shutil.copytree(fallback_dir(), folder / "fallback")
     binaries.mkdir()
     python = shlex.quote(sys.executable)
-    _write_command(binaries / "popc", f'exec {python} {shlex.quote(str(EMULATOR / "popc_script.py"))} "$@"\n')
+    script = shlex.quote(str(EMULATOR / "popc_script.py"))
+    _write_command(binaries / "popc", POPC.format(python=python, script=script, library=shlex.quote(str(base / "lib" / "libpoplar.so"))))
     _write_command(binaries / "launcher", LAUNCHER.format(python=python, script=shlex.quote(str(EMULATOR / "launcher_script.py"))))
     for name in filter(shutil.which, COMPILERS):
         _write_command(binaries / name, COMPILER.format(name=name))

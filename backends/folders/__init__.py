@@ -1,1 +1,1 @@
-"""Folders that snnc writes: recognised, locked, replaced whole."""
+"""Folders that snnc writes: how it recognises, locks and replaces them."""

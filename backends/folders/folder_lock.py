@@ -1,4 +1,4 @@
-"""A lock on a project's folder for one process at a time; the kernel frees it however its holder ends."""
+"""Lock on a project's folder; the kernel releases it when the process that holds it ends in any way."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TAKEN: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 
 
 class FolderInUseError(SnncError):
-    """Another process trains in a project's folder, or replaces it."""
+    """Another process trains in a project's folder or replaces it."""
 
     code = "SNNC-E417"
 
 
 @contextmanager
 def locked_file(path: Path, doing: str) -> Iterator[None]:
-    """Like :func:`locked`, for one file, which need not exist, by a lock file ``.NAME.lock`` next to it."""
+    """Like :func:`locked`, for one file, which need not exist; the lock file ``.NAME.lock`` is next to it."""
     with _held(path, path.with_name(f".{path.name}.lock"), doing):
         yield
 
@@ -40,7 +40,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
     folder
         The project, which exists.
     doing
-        The block's activity, for the message of other processes: ``"trains"``.
+        Activity of the block, for the message that other processes print: ``"trains"``.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def _held(place: Path, lock: Path, doing: str) -> Iterator[None]:
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder in use by another process; nothing is written.
+    """Raise an error if another process uses the folder; nothing is written.
 
     Raises
     ------
     FolderInUseError
-        Another process holds its lock.
+        Another process holds the lock.
     """
     try:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -84,7 +84,7 @@ def check_free(folder: Path) -> None:
 
 
 def _acquired(place: Path, lock: Path) -> int:
-    """Return the open lock file, after checking that it is still the one in the folder: its last holder may have deleted it meanwhile."""
+    """Return the locked lock file, opened again if its last holder deleted it in the meantime."""
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
@@ -104,12 +104,12 @@ def _lock(folder: Path, handle: int) -> None:
         if error.errno in _TAKEN:
             holder = os.pread(handle, 200, 0).decode("ascii", "replace").strip() or "of unknown number"
             raise FolderInUseError(
-                f"{_what(folder)} is in use: process {holder}. Wait for it to end, stop it, or give another one."
+                f"{_what(folder)} is in use: process {holder}. Wait until it ends, stop it, or choose another one."
             ) from None
         if error.errno not in _UNSUPPORTED:
             raise
         warnings.warn(
-            f"the file system of {str(folder)!r} has no locks: make sure that only one process works there.", UserWarning, stacklevel=2
+            f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2
         )
 
 

@@ -1,4 +1,4 @@
-"""Foreign files of a project's folder, moved into the folder that replaces it."""
+"""Files in a project's folder that snnc did not write, carried over to the folder that replaces it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """The files retained from a replaced folder, as paths in the new one.
+    """Files retained from a replaced folder, as paths in the new one.
 
     Attributes
     ----------
     trained
-        The weights of the old project's training, moved; None: there were none, or they were not requested.
+        Moved weights that the old project was trained to; None: there were none, or they were not requested.
     edited
-        Changed files of snnc, moved.
+        Files that snnc wrote and the user changed, moved.
     dropped
-        Whether existing trained weights were dropped.
+        Whether trained weights existed and were dropped.
     """
 
     trained: Path | None = None
@@ -33,10 +33,10 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Copy all contents of `old` that do not belong to snnc to `new`; `old` does not change.
+    """Copy to `new` all contents of `old` that snnc did not write; `old` does not change.
 
-    A file that snnc did not write keeps its path. If the new project has a file there, and for changed files and
-    trained weights, it goes to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
+    A file that snnc did not write keeps its path. Changed files, trained weights, and files whose path is taken in the new project go
+    to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
             if keep_trained:
                 trained = _put(path, aside / name)
         elif path.is_dir() and not path.is_symlink() and (new / name).is_dir():
-            continue  # an empty folder that is in the new one too
+            continue  # an empty folder that also exists in the new one
         elif name not in own:
             _put(path, new / name if _is_free(new, name) else aside / name)
         elif not _is_as_written(path, own[name]):
@@ -91,7 +91,7 @@ def _leaves(folder: Path) -> Iterator[Path]:
 
 
 def _is_as_written(path: Path, digest: str | None) -> bool:
-    """Whether a file is snnc's and unchanged; without a digest, any regular file is."""
+    """Whether a file is unchanged since snnc wrote it; without a digest, any regular file counts as unchanged."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
     return digest is None or digest_of(path) == digest

@@ -1,4 +1,4 @@
-"""Proof that a folder belongs to snnc: ``snnc.json`` names its format and lists every written file with its digest."""
+"""Manifest of a folder that snnc writes: ``snnc.json`` names the format and lists every written file with its digest."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from typing import Any, Final
 from snnc.compiler.files.temporary import abandoned_files
 
 MANIFEST: Final = "snnc.json"
-"""Name of the list in the folder."""
+"""Name of the manifest in the folder."""
 FORMAT: Final = "snnc folder 1"
-"""Format of the folder in the list."""
+"""Format of the folder, in the manifest."""
 PROJECT_FORMAT: Final = "snnc project 1"
-"""Format of an emitted project in ``project.json``."""
+"""Format of an emitted project, in ``project.json``."""
 PROFILE: Final = "model/profile.json"
-"""The emulator's counts in the last run."""
+"""Counters of the emulator's last run."""
 RECORDING: Final = "model/recording.npz"
 """Spikes recorded for reports."""
 TRAINED: Final = "model/trained.safetensors"
 """Weights of a project after training, by label, with the optimiser's state and the training position."""
 LOCK: Final = ".snnc.lock"
-"""Held by the process that trains in the folder or replaces it."""
+"""Lock file of the process that trains in the folder or replaces it."""
 PART: Final = "model/.trained.safetensors.part"
-"""Temporary file of trained weights before they replace the old ones."""
+"""Temporary file of trained weights, renamed when complete."""
 TRAINED_LOCK: Final = "model/.trained.safetensors.lock"
-"""Held by the training that writes the trained weights."""
+"""Lock file of the training that writes the trained weights."""
 BEST: Final = "model/best.safetensors"
-"""Weights of the epoch with the best validation, like the trained ones."""
+"""Weights of the epoch with the best validation result, in the format of the trained ones."""
 BEST_PART: Final = "model/.best.safetensors.part"
-"""Temporary file of the best weights before they replace the old ones."""
+"""Temporary file of the best weights, renamed when complete."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
-"""Files that snnc writes into a folder in addition to the list, and can regenerate."""
+"""Files that snnc writes into a folder without listing them, and can regenerate."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
-"""Model files of a project without a list."""
+"""Model files of a project without a manifest."""
 _MOST_BYTES: Final = 1 << 24
 _NUMBERED: Final = re.compile(r"snnc folder (\d{1,6})")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -49,7 +49,7 @@ def digest_of(path: Path) -> str:
 
 
 def write_manifest(folder: Path) -> None:
-    """List all files of the newly written `folder`."""
+    """Write the manifest of all files in the newly written `folder`."""
     own = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     files = {path.relative_to(folder).as_posix(): digest_of(path) for path in own if path != folder / MANIFEST}
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
-    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if it has no such list."""
+    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if it has no manifest."""
     return _files(_json(folder / MANIFEST), FORMAT)
 
 
@@ -72,7 +72,7 @@ def newer_format(folder: Path) -> str | None:
 def written_files(folder: Path) -> dict[str, str | None] | None:
     """Return the files in `folder` that certainly belong to snnc: path -> digest (None: any content); None if the folder is not snnc's.
 
-    Projects without a list are recognised by the format of ``project.json`` and of the model.
+    Projects without a manifest are recognised by the format of ``project.json`` and of the model.
     """
     found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
     left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
@@ -90,7 +90,7 @@ def written_files(folder: Path) -> dict[str, str | None] | None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether the three files of a compiled model exist in snnc's format."""
+    """Whether the three files of a compiled model exist and have snnc's format."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph
@@ -98,7 +98,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def _json(path: Path) -> Any:
-    """Contents of a small JSON file; None if it is missing, damaged or too large."""
+    """Return the contents of a small JSON file; None if it is missing, damaged or too large."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
@@ -108,7 +108,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a description lists; None if it has another format or lists files that no snnc folder contains."""
+    """Return the files that a manifest lists; None if it has another format or lists paths outside the folder."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

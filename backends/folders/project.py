@@ -1,4 +1,4 @@
-"""Folders that appear completely or not at all: written next to their place, then renamed."""
+"""Atomic creation of output folders: a folder is written next to its place, then renamed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ForeignFolderError(OutputFolderError):
 
 
 def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
-    """Write a file piece by piece, so that large ones are never in memory as a whole; return its SHA-256 in hexadecimal."""
+    """Write a file in chunks, so that it is never in memory as a whole; return its SHA-256 in hexadecimal."""
     found = hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
@@ -53,7 +53,7 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 
 @contextmanager
 def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
-    """Yield an empty folder to fill; it becomes `folder` only if the block ends without an error, and replaces an older project there.
+    """Yield an empty folder to fill; if the block ends without an error, it becomes `folder` and replaces an older project there.
 
     ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
     and trained weights are moved, with a warning; see :func:`snnc.backends.folders.foreign_files.retain_foreign_files`.
@@ -68,16 +68,16 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     Raises
     ------
     ForeignFolderError
-        The folder exists and is not empty, but holds no project.
+        The folder exists and is not empty, but is not a project.
     FolderInUseError
         Another process trains in it.
     DiskFullError, OutputFolderError
-        The files cannot be written; no files remain and an older project is unchanged.
+        The files cannot be written; no new files remain, and an older project is unchanged.
     """
     check_replaceable(folder)
     held: TemporaryFolder | None = None
     try:
-        folder = folder.resolve()  # the target of a link may be on another disk than the link
+        folder = folder.resolve()  # the target of a link may be on a different disk
         folder.parent.mkdir(parents=True, exist_ok=True)
         held = TemporaryFolder(folder.parent, f".{folder.name}.")
         temporary = held.path / "project"
@@ -95,7 +95,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Remove write permission of others from a folder and its contents, whatever the umask: its program is compiled and executed."""
+    """Remove the write permission of others from a folder and its contents, whatever the umask: they are compiled and executed."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if mode & 0o022 and not path.is_symlink():
@@ -103,12 +103,12 @@ def _close_to_others(folder: Path) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse to replace anything but a project of snnc or an empty folder.
+    """Raise an error unless `folder` is missing, empty, or a project of snnc.
 
     Raises
     ------
     ForeignFolderError
-        `folder` is a file, or does not show that it belongs to snnc.
+        `folder` is a file, or a folder that snnc did not write.
     FolderInUseError
         Another process trains in it.
     OutputFolderError
@@ -120,7 +120,7 @@ def check_replaceable(folder: Path) -> None:
         if not folder.is_dir():
             raise ForeignFolderError(f"{str(folder)!r} is a file; give a folder.")
         if any(folder.iterdir()) and written_files(folder) is None:
-            raise ForeignFolderError(f"the folder {str(folder)!r} holds files that are not a project of snnc; give a new or empty folder.")
+            raise ForeignFolderError(f"the folder {str(folder)!r} contains files but is not a project of snnc; give a new or empty folder.")
         if not os.access(folder, os.W_OK):
             raise OutputFolderError(f"the folder {str(folder)!r} is read-only; make it writable (chmod u+w), or give another.")
         check_free(folder)
@@ -129,14 +129,14 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
-    """Rename `temporary` to `target`; an older project there is in `temporary` afterwards."""
+    """Rename `temporary` to `target`; an older project there is moved to `temporary`."""
     if not target.exists() or not any(target.iterdir()):
         temporary.rename(target)
         return
     with locked(target, "compiles"):
         own = written_files(target)
         if own is None:
-            raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
+            raise ForeignFolderError(f"the folder {str(target)!r} is not a project of snnc any more; nothing was written.")
         carried = retain_foreign_files(target, temporary, own, keep_trained)
         exchange(temporary, target)
     _say(carried, temporary, target)
@@ -159,7 +159,7 @@ def _say(carried: RetainedFiles, temporary: Path, target: Path) -> None:
 
 
 def umask() -> int:
-    """Return the permissions that new files of this process lack (the umask)."""
+    """Return the umask of this process: the permissions that its new files lack."""
     value = os.umask(0)
     os.umask(value)
     return value

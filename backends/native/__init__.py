@@ -1,1 +1,1 @@
-"""Shared parts of the CPU and CUDA backends: engines over emitted libraries, tables, and storage of sequences."""
+"""Shared parts of the CPU and CUDA backends: engines for emitted libraries, tables of connections, and storage of sequences."""

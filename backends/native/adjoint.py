@@ -1,4 +1,4 @@
-"""A network for a program with an external loss: one output, whose adjoint it receives, and relays after inputs with a gradient."""
+"""Preparation of a graph for an external loss: a single output, and a relay after each input to expose the input's gradient."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from snnc.compiler.passes.edit import fresh_name
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
+    """Return `graph` with a relay after each input, and these relays by input; the adjoint of a relay's current is the input's gradient.
 
-    A relay is only differentiated after a learnable connection, so the link before it has a constant weight of 1. The relay of an input
-    of spikes fires for each of them, with a derivative of 1, so that its readers still receive events.
+    A relay is only differentiated if it follows a learnable connection, so its input connection has a constant weight of 1. The relay of a
+    spike input fires at each input spike, with a derivative of 1, so that its readers still receive events.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -54,7 +54,7 @@ def _relay(given: Input) -> Population:
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
-    """Return `graph` with one output instead of those called `names`: a step's values of all of them, concatenated as vectors."""
+    """Return `graph` with one output instead of those called `names`: their values at a step, flattened and concatenated."""
     made = graph.copy()
     whole = made.add(fresh_name(made, "outputs"), Concat())
     for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Template data of composed losses, the same for CPUs and GPUs."""
+"""Template data of composed losses, shared by the CPU and CUDA backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS = {
 
 
 def composed_context(loss: Composed) -> dict[str, Any]:
-    """Return the data of a lowered loss for the templates of ``loss_composed``."""
+    """Return the data of a lowered loss for the templates ``loss_composed``."""
     width = loss.width(0)
     terms = [_term(loss, term, *bounds) for term, bounds in zip(loss.terms, loss.slices, strict=True)]
     columns = loss.columns
@@ -40,12 +40,12 @@ def composed_context(loss: Composed) -> dict[str, Any]:
 
 
 def target_setup(loss: Composed) -> str:
-    """Return the statement that registers targets that are more than a class."""
+    """Return the statement that registers targets other than one class per sample."""
     return f"add_targets({target_form(loss)});"
 
 
 def target_form(loss: Composed) -> str:
-    """Return the C++ of the form of targets that are more than a class: columns, classes, whether per step, whether with lengths."""
+    """Return the form of such targets as a C++ initialiser: columns, classes, whether per step, whether with lengths."""
     of_classes = loss.targets in ("class", "step_classes")
     flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
     return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"

@@ -1,4 +1,4 @@
-"""Template data for losses and optimisers, the same for CPUs and GPUs."""
+"""Template data of losses and optimisers, shared by the CPU and CUDA backends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Context = dict[str, Any]
 
 
 def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str = "") -> Context:
-    """Return the loss with its numbers (``settings.hpp``), and the equations of the optimiser (``optimizer.hpp``).
+    """Return the loss and its constants (``settings.hpp``), and the equations of the optimiser (``optimizer.hpp``).
 
     `holder` is that of :func:`~snnc.backends.codegen.updates.printed_rule`.
     """

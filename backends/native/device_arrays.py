@@ -1,4 +1,4 @@
-"""Access to arrays of other libraries in a device's memory, through DLPack or the CUDA array interface, without importing them."""
+"""Access to device arrays of other libraries through DLPack or the CUDA array interface, without importing these libraries."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _CUDA: Final = (2, 13)
 _FLOAT: Final = 2
 """kDLFloat."""
 _DEFAULT_STREAM: Final = 1
-"""Number of the default stream, whose address is 0, in the Python array API's ``__dlpack__``."""
+"""Number of the default stream in ``__dlpack__`` of the Python array API; its address is 0."""
 
 
 class _DlTensor(ctypes.Structure):
-    """``DLTensor`` of dlpack.h, with which ``DLManagedTensor`` begins."""
+    """``DLTensor`` of dlpack.h, the first member of ``DLManagedTensor``."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -41,15 +41,15 @@ class DeviceArray:
     Attributes
     ----------
     address
-        Address of its first element.
+        Address of the first element.
     shape
-        Its shape.
+        Shape of the array.
     kind
         ``"float32"``, or another element type.
     contiguous
         Whether it is dense and row-major.
     owner
-        The object that keeps the memory allocated.
+        Object that keeps the memory allocated.
     """
 
     address: int
@@ -65,14 +65,14 @@ class DeviceArray:
 
 
 def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
-    """Return the location of an array in a device's memory; None if it is in host memory, or not an array.
+    """Return the location of an array in device memory; None if `given` is in host memory or not an array.
 
     Parameters
     ----------
     given
-        An array of torch, CuPy or JAX.
+        An array, for example of torch, CuPy or JAX.
     stream
-        Address of the program's stream; it waits for work that the array's library has started on the array, as the array API requires.
+        Address of the program's stream. It waits for pending work of the array's library on the array, as the array API requires.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):
@@ -82,7 +82,7 @@ def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
 
 
 def _by_dlpack(given: Any, stream: int) -> DeviceArray:
-    """See https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html."""
+    """Read the array through DLPack: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html."""
     capsule = given.__dlpack__(stream=stream)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -95,7 +95,7 @@ def _by_dlpack(given: Any, stream: int) -> DeviceArray:
 
 
 def _by_interface(given: Any, interface: Any) -> DeviceArray:
-    """See https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
+    """Read the array through the CUDA array interface: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     kind = "float32" if interface["typestr"] == "<f4" else interface["typestr"]
     contiguous = strides is None or _dense(shape, tuple(stride / 4 for stride in strides))
@@ -103,7 +103,7 @@ def _by_interface(given: Any, interface: Any) -> DeviceArray:
 
 
 def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:
-    """Whether strides, in elements, are those of a dense row-major array; those of axes of size 1 do not matter."""
+    """Whether strides, in elements, are those of a dense row-major array; strides of axes of size 1 are ignored."""
     expected = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1 and strides[axis] != expected:

@@ -1,4 +1,4 @@
-"""The common base of all engines whose program is a native artefact with the shared C ABI."""
+"""Base class of engines for programs that are shared libraries with the C ABI."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.losses.weight_rounding import REMAINDER
 
 _UPDATES: Final = "optimizer_step"
-"""Setting of the ABI that counts updates."""
+"""Setting of the ABI: the number of updates."""
 _LOSS_SCALE: Final = "loss_scale"
 _GOOD_UPDATES: Final = "good_updates"
-"""Settings of a program with loss scaling: the factor, and the updates since it changed."""
+"""Settings of a program with loss scaling: the scale, and the number of updates since it last changed."""
 _GRADIENT_SCALE: Final = "gradient_scale"
-"""The loss scale of the last training step's gradients."""
+"""Setting: the loss scale of the gradients of the last training step."""
 
 
 class NativeEngine(ABC):
@@ -32,26 +32,26 @@ class NativeEngine(ABC):
     Parameters
     ----------
     library, folder
-        The project's shared library, and the project.
+        Shared library of the project, and the project's folder.
 
     Attributes
     ----------
     draw_masks
-        Masks of dropout layers for a training step, from the number of its update, the position of its first sample in the update's batch
-        and its number of samples.
+        Function that draws the masks of dropout layers for a training step, from the number of the update, the position of the step's
+        first sample in the batch of the update, and the number of samples.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self._defaults: dict[str, Array] = {}
-        """Original values of the initial states that the last sequence changed."""
+        """Original values of the initial states that were set for the last sequence."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
         self._first_sample = 0
-        """Position of a training step's first sample in the batch of its update."""
+        """Position of the first sample of a training step in the batch of its update."""
 
     def drop_by(self, masks: Masks) -> None:
-        """Draw the masks of dropout layers in each training step."""
+        """Use `masks` to draw the masks of dropout layers in each training step."""
         if masks.layers:
             self.draw_masks = lambda update, first, batch: masks.of(self.session.get, update, first, batch)
 
@@ -114,7 +114,7 @@ class NativeEngine(ABC):
             self.session.set(_GOOD_UPDATES, np.array([good], dtype=np.int32))
 
     def profile(self) -> dict[str, Any]:
-        """The program's own report."""
+        """Return the counters and times that the program reports."""
         return self.session.profile()
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class NativeEngine(ABC):
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
 
     def _set_initial(self, initial: Initial) -> None:
-        """Set initial values of this sequence; values set only for the previous sequence return to the file's."""
+        """Set the initial values of this sequence, and reset those that were set only for the previous sequence to the file's values."""
         wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
         for name, value in self._defaults.items():
             if name not in wanted:
@@ -142,5 +142,5 @@ class NativeEngine(ABC):
 
 
 def _initial_tensor(population: str, place: str) -> str:
-    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
+    """Return the ABI name of an initial value; `place` is a canonical state or an output buffer."""
     return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

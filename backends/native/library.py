@@ -1,4 +1,4 @@
-"""Drive any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
+"""Python binding of the C ABI of emitted shared libraries (``snnc_abi.h``): tensors by name, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_RANK: Final = 8
 
 
 class NativeError(SnncError):
-    """An emitted program refused a call; the message comes from the program."""
+    """A call of an emitted program failed; the message comes from the program."""
 
     code = "SNNC-E415"
 
@@ -86,12 +86,12 @@ class NativeSession:
     library
         The shared library.
     folder
-        The project's folder with its weights and tables.
+        The project's folder, which contains its weights and tables.
 
     Raises
     ------
     NativeLibraryError, NativeError
-        The library is incompatible, or refuses the folder.
+        The library is incompatible, or cannot open the project.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
@@ -103,11 +103,11 @@ class NativeSession:
         self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
 
     def refresh(self) -> None:
-        """Read the tensors' shapes again, after a change of a setting that determines them."""
+        """Read the shapes of the tensors again, after a change of a setting that affects them."""
         self.tensors = {info.name: info for info in self._tensors()}
 
     def with_role(self, role: Role) -> dict[str, TensorInfo]:
-        """All tensors of one role."""
+        """Return all tensors of one role."""
         return {name: info for name, info in self.tensors.items() if info.role == role}
 
     def set(self, name: str, values: Array) -> None:
@@ -125,18 +125,18 @@ class NativeSession:
         self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
 
     def set_from(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy the tensor from host or device memory with numbers of its type."""
+        """Let the program copy a tensor from host or device memory that contains values of the tensor's type."""
         info = self._info(name)
         if elements != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the source {elements} elements.")
         pointer = ctypes.c_void_p(address)
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
 
     def get_into(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy the tensor to host or device memory for numbers of its type."""
+        """Let the program copy a tensor to host or device memory, as values of the tensor's type."""
         info = self._info(name)
         if elements != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory room for {elements} elements.")
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the destination {elements} elements.")
         pointer = ctypes.c_void_p(address)
         self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
 
@@ -170,7 +170,7 @@ class NativeSession:
         self._check(self._library.snnc_save(self._open(), str(path).encode()))
 
     def close(self) -> None:
-        """Free the session; further calls are refused."""
+        """Free the session; further calls raise an error."""
         if self._handle:
             self._library.snnc_close(self._handle)
         self._handle = None

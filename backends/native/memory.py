@@ -1,4 +1,4 @@
-"""The memory of a training step, and the distance between checkpoints that keeps it within the requested bound."""
+"""Prediction of the memory of a training step, and the checkpoint interval that keeps it within a bound."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8
 ROOM: Final = 1 + 1 / ROOM_PART
-"""A growing list reserves one part in this many more room than it needs."""
+"""Reserved size of a growing list relative to its contents."""
 BUSY: Final = 2.0
-"""Assumed activity of a block of steps relative to the whole sequence."""
+"""Assumed activity of the busiest block of steps relative to that of the whole sequence."""
 BLOCK_ROWS: Final = 512
-"""Rows of deltas of a block, and its minimum steps if threads share gradients (``CpuSession::block_length``)."""
+"""Rows of deltas that a block of steps should have (``CpuSession::block_length``)."""
 FEW_STEPS: Final = 4
+"""Minimum steps of a block if threads share gradients, unless its rows would exceed `BLOCK_ROWS` in a thread."""
 FILLED: Final = 16
-"""Spare numbers at the end of a list."""
+"""Spare entries at the end of a list."""
 
 
 @dataclass(frozen=True)
 class ListNeeds:
-    """Lists of nonzero values, by step and sample.
+    """Memory of the lists of nonzero values of a buffer, one list per step and sample.
 
     Attributes
     ----------
     name
         Name of the listed buffer.
     neurons, past
-        Numbers of a row, and rows before the sequence.
+        Values in a row, and rows before the start of the sequence.
     share
-        Assumed fraction of listed numbers, until a sequence has shown it.
+        Assumed fraction of values that are listed, until a sequence has been observed.
     width
         Bytes of an entry.
     row
-        Bytes of the row that replaces a list if most of an input's values are nonzero; 0: lists are always held.
+        Bytes of the dense row that replaces a list if most values of an input are nonzero; 0: always lists.
     """
 
     name: str
@@ -55,16 +56,16 @@ class ListNeeds:
 
 @dataclass(frozen=True)
 class OmittedCopies:
-    """Copies of weights that a training step with checkpoints does not need, in bytes.
+    """Copies of weights that a training step with checkpoints does not need. Sizes are in bytes.
 
     Attributes
     ----------
     copies
-        Bytes of all these copies, included in `fixed`.
+        Size of all these copies, included in ``Needs.fixed``.
     sample
-        Bytes per sample of the memory that replaces them, in whole lines for each thread.
+        Size per sample of the memory that replaces them, padded to whole cache lines for each thread.
     length
-        ``number``, or ``block``: these bytes are needed for each step of a block.
+        ``number``: `sample` is needed once. ``block``: it is needed for each step of a block.
     """
 
     copies: int = 0
@@ -74,28 +75,28 @@ class OmittedCopies:
 
 @dataclass(frozen=True)
 class Needs:
-    """Memory of a program, in bytes.
+    """Memory needs of a program. Sizes are in bytes.
 
     Attributes
     ----------
     fixed
-        Parameters, moments, tables and copies.
+        Parameters, moments, tables and copies of weights.
     thread
-        Per thread: gradients, sums, space for temporary values.
+        Per thread: gradients, sums and temporary values.
     rows
-        Per sample: ``number``, and for each step of ``steps``, ``segment`` and ``block``.
+        Per sample: once (``number``), and for each step of the sequence (``steps``), of a ``segment`` and of a ``block``.
     checkpoint
         Per sample and checkpoint.
     lists
-        The lists.
+        Lists of nonzero values.
     events
-        Lists that a thread transposes for a block of steps, and bytes for each entry.
+        Lists that a thread transposes for a block of steps, by name, and bytes per entry.
     blocks
         Whether steps run in blocks.
     shares
         Whether threads share gradients after a block.
     spared
-        Copies that are not needed with checkpoints.
+        Copies of weights that are not needed with checkpoints.
     """
 
     fixed: int
@@ -109,7 +110,7 @@ class Needs:
     spared: OmittedCopies = field(default_factory=OmittedCopies)
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON types."""
+        """Return the needs as JSON types."""
         return asdict(self)
 
     @classmethod
@@ -119,12 +120,12 @@ class Needs:
         Raises
         ------
         NativeLibraryError
-            Another version of snnc wrote it.
+            The project was written by an incompatible version of snnc.
         """
         data = description["memory"]
         if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
-                f"the project of {description['name']!r} describes its memory as another version of snnc does; emit the project again."
+                f"the project of {description['name']!r} was written by another version of snnc; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
         events = [(name, size) for name, size in data["events"]]
@@ -133,21 +134,21 @@ class Needs:
 
 @dataclass(frozen=True)
 class ObservedActivity:
-    """Activity observed in sequences.
+    """Activity in the sequences so far.
 
     Attributes
     ----------
     shares
-        By name of the list, the largest fraction of its numbers that a sequence listed.
+        List name -> largest fraction of its values that were listed in a sequence.
     dense
-        Inputs held as rows.
+        Inputs stored as dense rows.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
     dense: Collection[str] = ()
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return it merged with the shares of another sequence, which excludes inputs held as rows."""
+        """Return this activity merged with that of another sequence, whose `shares` contain no inputs stored as rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
@@ -159,16 +160,16 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step with a given segment length; for a project without training, of a run.
+    """Return the predicted bytes of a training step with a given segment length; of a run if the project does not train.
 
     Parameters
     ----------
     description
         ``project.json`` of the project.
     steps, batch
-        T and B.
+        Steps and samples of the sequence.
     segment
-        Steps between two checkpoints; T: no checkpoints.
+        Steps between two checkpoints; `steps` or more: no checkpoints.
     threads
         Threads of the session.
     activity
@@ -178,7 +179,7 @@ def predicted_bytes(
 
 
 def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the bytes of a training step with the segment length that needs the least memory."""
+    """Return the bytes of a training step at the segment length that needs the least memory."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
@@ -193,7 +194,7 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training run."""
+    """Return the maximum bytes of a run without a backward pass, including the gradients and moments that training allocates."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
@@ -208,12 +209,12 @@ def max_samples(
 
 
 def busiest(needs: Needs) -> ObservedActivity:
-    """Return the activity with which all possible values are listed."""
+    """Return the maximum activity, at which all values are listed."""
     return ObservedActivity({one.name: 1.0 for one in needs.lists})
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Refuse a bound on memory that no sequence of the project in `folder` meets, and warn if a batch of that size does not meet it.
+    """Raise an error if not even one sample of the project in `folder` fits in `most` bytes, and warn if a batch does not fit.
 
     Raises
     ------
@@ -229,7 +230,7 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Refuse a bound that no sequence meets, before anything runs; return a warning for a batch that does not meet it, or "".
+    """Raise an error, before anything runs, if not even one sample fits in `most` bytes; return a warning if a batch does not fit, else "".
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     Raises
     ------
     MemoryNeededError
-        A single sample (with one step, if their number is unknown) needs more.
+        A single sample (of one step if the number of steps is unknown) needs more.
     """
     length = steps or 1
     needed = least_bytes if description["training"] else run_bytes
@@ -251,8 +252,8 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     one = needed(description, length, 1)
     if one > most:
         raise MemoryNeededError(
-            f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), and {what} of a single sample with {length} "
-            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or use fewer steps."
+            f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), but {what} of a single sample with {length} "
+            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow this much, or use fewer steps."
         )
     if steps is None or batch is None or not description["training"] or least_bytes(description, steps, batch) <= most:
         return ""
@@ -271,7 +272,7 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
     held = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
-    # A list that outgrows its room is copied, and its old room stays allocated until then.
+    # A list that outgrows its memory is copied; until then, its old memory stays allocated too.
     lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
     events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
@@ -280,13 +281,13 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
 
 
 def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
-    """The same as ``CpuSession::block_length``; `own` is the number of samples of a thread."""
+    """Return the steps of a block, as ``CpuSession::block_length`` does; `own` is the number of samples of a thread."""
     most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
 def _list_bytes(one: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
-    """Return the bytes of an input's rows and of lists, and those of their entries alone."""
+    """Return the bytes of a buffer's rows and lists, and of the list entries alone."""
     rows = (steps + one.past) * batch
     known = one.name in activity.shares
     size = one.row * rows if one.row and (not known or one.name in activity.dense) else 0
@@ -304,7 +305,7 @@ def segment_for(
     Raises
     ------
     MemoryNeededError
-        There is none; the message gives the bytes of the best one.
+        No segment fits; the message gives the bytes of the best one.
     """
     needs = Needs.of(description)
     needed = {segment: _predicted(needs, steps, batch, segment, threads, activity) for segment in range(1, steps + 1)}
@@ -317,5 +318,5 @@ def segment_for(
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
         f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
-        f"Allow that, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
+        f"Allow this much, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -1,4 +1,4 @@
-"""The processors that this process may use."""
+"""Number of processors available to this process."""
 
 from __future__ import annotations
 

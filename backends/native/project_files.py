@@ -1,4 +1,4 @@
-"""Write emitted projects for CPUs and GPUs, which accept any number of steps and samples."""
+"""Writer of emitted projects for CPUs and GPUs; their programs accept any number of steps and samples."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from snnc.compiler.ir.step_operations import Fill, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 TABLES: Final = "tables.bin"
-"""File with the tables of connections that are not dense."""
+"""File of the tables of connections that are not dense."""
 SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
-"""Sources of the base of both sessions."""
+"""Sources of the base class of the CPU and CUDA sessions."""
 _STEPS: Final = 100
 _BATCH: Final = 32
-"""Default size of a session; it accepts any other."""
+"""Default number of steps of a session; it can be changed at run time."""
 
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """A sequence's memory as in ``project.json``, in bytes.
+    """Memory of a sequence, as written to ``project.json``. Sizes are in bytes.
 
     Attributes
     ----------
     per_step
-        Bytes of a step and sample without checkpoints.
+        Size per step and sample without checkpoints.
     parts
         :class:`snnc.backends.native.memory.Needs` as data.
     """
@@ -54,7 +54,7 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 
 
 def initial_values(program: StepProgram) -> dict[str, Array]:
-    """Return parameters, initial states of a sample, and the learning rate, by their ABI names."""
+    """Return parameters, the initial states of a sample, and the learning rate, by ABI name."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
     delayed = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
@@ -76,7 +76,7 @@ def _templates() -> Environment:
 
 
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[CppConstant]) -> dict[str, str]:
-    """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
+    """Return the text files of a target: the files `names`, the constants, and the files of the ABI, the loss and the optimizer."""
     environment = _templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
     paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
@@ -112,7 +112,7 @@ def write_project_files(
     program, target
         The emitted program and its target.
     sizes, texts, tables, values
-        Results of :func:`session_sizes` and :func:`rendered`, the pieces of ``tables.bin``, and the result of :func:`initial_values`.
+        Results of :func:`session_sizes` and :func:`rendered`, the chunks of ``tables.bin``, and the result of :func:`initial_values`.
     memory
         Memory of a sequence.
     more
@@ -133,7 +133,7 @@ def write_project_files(
 
 
 def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
-    """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
+    """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
     learned = {u.parameter for u in program.update}
     return {
         "format": PROJECT_FORMAT,

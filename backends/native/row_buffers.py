@@ -1,4 +1,4 @@
-"""Buffers of rows in the emitted program: the number of rows per sample, printed as C++ and evaluated."""
+"""Row buffers of the emitted program: their number of rows per sample, printed as C++ and evaluated in Python."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from snnc.backends.codegen.statements import Guarded, Statement
 
 LINE = 16
-"""Float32 numbers in a cache line; rows are padded to whole lines."""
+"""Float32 values in a cache line; rows are padded to whole lines."""
 LENGTHS = ("steps", "segment", "block")
-"""Lengths that a session defines: of the sequence, of the segment between two checkpoints, and of a block of steps with stored deltas."""
+"""Lengths in steps, defined by a session: of the sequence, of the segment between two checkpoints, and of a block with stored deltas."""
 
 
 def padded(numbers: int) -> int:
@@ -18,14 +18,14 @@ def padded(numbers: int) -> int:
 
 
 def pitch(numbers: int) -> int:
-    """Return the distance between two rows in numbers, as in ``vectors.hpp``."""
+    """Return the distance between two rows in values, as in ``vectors.hpp``."""
     lines = padded(numbers)
     return lines + LINE if lines % (8 * LINE) == 0 else lines
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Number of stored rows per sample: `number`, plus the length for each name in `lengths`."""
+    """Number of stored rows per sample: `number`, plus the lengths named in `lengths`."""
 
     number: int
     lengths: tuple[str, ...] = ()
@@ -40,18 +40,18 @@ ONE = Slots(1)
 
 @dataclass(frozen=True)
 class RowBuffer:
-    """Rows of a buffer.
+    """A buffer of rows, and how many of them are stored.
 
     Attributes
     ----------
     name
         Name of the buffer in the program.
     size
-        Numbers in a row, without the padding to whole lines.
+        Values in a row, without the padding to whole cache lines.
     in_training, in_inference
-        Slots with and without a following backward pass; `in_inference` is None if only the backward pass uses the rows.
+        Rows per sample with and without a backward pass; `in_inference` is None if only the backward pass uses the rows.
     width
-        Bytes of a number.
+        Bytes of a value.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Base of engines whose native program takes sequences of any size, with checkpoints, summed gradients and an external loss."""
+"""Base class of engines for native programs that accept any number of steps and samples, with checkpoints and gradient accumulation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from snnc.backends.runtime.events import InputValues
 
 
 class Gather(IntEnum):
-    """Which part of an update a training step performs: the setting ``gather`` of the program."""
+    """Parts of an update that a training step performs: values of the program's setting ``gather``."""
 
     ALONE = 0
     BEGINS = 1
@@ -35,29 +35,29 @@ class Gather(IntEnum):
 class SequenceEngine(NativeEngine):
     """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
 
-    See :class:`snnc.backends.runtime.engine.Engine`. A project whose loss is an ``ExternalLoss`` runs under autograd.
+    See :class:`snnc.backends.runtime.engine.Engine`. If the loss of the project is an ``ExternalLoss``, autograd computes the loss.
 
     Attributes
     ----------
     device
-        Number of the GPU whose addresses it accepts; None: host addresses only.
+        Number of the GPU whose memory addresses it accepts; None: host addresses only.
     segment
-        Steps between two checkpoints, which the bound on memory does not change; 0: no checkpoints; None: chosen by the bound.
+        Requested steps between two checkpoints; 0: no checkpoints; None: chosen so that the memory bound is met.
     activity
         Activity observed so far.
 
     Parameters
     ----------
     library, folder
-        The project's shared library, and the project.
+        Shared library of the project, and the project's folder.
     memory
-        Maximum bytes of a training step; if it needs more, histories are stored for one segment between checkpoints at a time.
+        Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
     """
 
     accepts_events = True
     """Inputs may be :class:`~snnc.backends.runtime.events.Events`."""
     _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")
-    """Settings that change no shape."""
+    """Settings that do not affect the shape of any tensor."""
     batch: int | None = None
     device: int | None = None
 
@@ -100,15 +100,15 @@ class SequenceEngine(NativeEngine):
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes, each counted once for all its readers, and with loss scaling that of skipped updates."""
+        """Return the number of dropped spikes, each counted once for all its readers, and of updates that loss scaling skipped."""
         counted = "dropped_spikes" in self.session.tensors
         skipped = {SKIPPED: int(self.session.get(SKIPPED)[0])} if SKIPPED in self.session.tensors else {}
         return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0, **skipped}
 
     def run_forward(self, inputs: Mapping[str, InputValues], update: int | None = None) -> None:
-        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``.
+        """Run a sequence and keep the values that :meth:`run_backward` reads. The loss of the project must be an ``ExternalLoss``.
 
-        With the number of an `update`, dropout layers have that update's masks.
+        If `update` is given, dropout layers use the masks of the update with that number.
         """
         self._begin_training(inputs)
         batch = next(iter(inputs.values())).shape[1]
@@ -117,7 +117,7 @@ class SequenceEngine(NativeEngine):
         self.session.run()
 
     def run_backward(self) -> None:
-        """Run backward from the last :meth:`run_forward`, whose output's adjoint was set."""
+        """Run backward from the last :meth:`run_forward`, after the adjoint of its output was set."""
         self.session.train_step()
 
     def adjoint_of(self, tensor: str) -> Array:
@@ -127,7 +127,7 @@ class SequenceEngine(NativeEngine):
     # ---- sequences ----------------------------------------------------------------------------------------------------
 
     def _setting(self, name: str, value: int) -> None:
-        """Change a setting; tensors whose size changes with it get the file's initial values again."""
+        """Change a setting; tensors whose size depends on it are reset to the file's initial values."""
         if self._sizes.get(name) == value:
             return
         self.session.set(name, np.array([value], dtype=np.int32))
@@ -160,7 +160,7 @@ class SequenceEngine(NativeEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
-        """Set the inputs of a sequence to train on; the first one runs forward beforehand if the memory bound depends on its lists."""
+        """Set the inputs of a training step; before the first one, run them forward if the memory bound depends on the activity."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
@@ -171,7 +171,7 @@ class SequenceEngine(NativeEngine):
             self._training = False
 
     def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
-        """Run forward, with the segment length that needs the least memory, to find the sizes of the lists."""
+        """Run forward, at the segment length that needs the least memory, to observe the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         self._set_inputs(inputs)
@@ -182,7 +182,7 @@ class SequenceEngine(NativeEngine):
         self._segments = {}
 
     def _depends_on_activity(self, steps: int, batch: int) -> bool:
-        """Whether meeting the bound depends on the activity, which has not been observed yet."""
+        """Whether no activity has been observed yet and the bound may or may not be met, depending on it."""
         if self.memory is None or not self.description["training"] or self._segments or self.activity.shares:
             return False
         most = busiest(Needs.of(self.description))
@@ -257,21 +257,21 @@ class SequenceEngine(NativeEngine):
         self._move_gradients(self.session.set_from, address)
 
     def _move_gradients(self, move: Callable[[str, int, int], None], address: int) -> None:
-        """Call `move` for each gradient with its place in memory that holds them consecutively."""
+        """Call `move` for each gradient with its address in memory that contains all gradients consecutively."""
         for name, info in self.session.with_role(Role.GRADIENT).items():
             elements = math.prod(info.shape)
             move(name, address, elements)
             address += elements * info.dtype.itemsize
 
     def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
-        """Settings for a sequence of that size."""
+        """Return the settings for a sequence of this size."""
         return {"steps": steps, "batch": batch, "segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
-        """Steps between two checkpoints; 0: no checkpoints.
+        """Return the steps between two checkpoints; 0: no checkpoints.
 
-        It is first computed from an assumed activity, and reduced between sequences if their lists show that the bound would be
-        exceeded.
+        The first value follows from an assumed activity. It is reduced between sequences if the bound would be exceeded at the observed
+        activity.
         """
         if self.segment is not None:
             return self.segment
@@ -280,7 +280,7 @@ class SequenceEngine(NativeEngine):
         key, threads = (steps, batch, self.memory), self._threads()
         chosen = self._segments.get(key)
         if not self._training:
-            # A forward run stores no histories; it uses the segment of a training step of that size, so that nothing is reallocated.
+            # A forward run stores no histories; it uses the segment of a training step of the same size, so that nothing is reallocated.
             return 0 if chosen in (None, steps) else chosen
         self._observe_activity()
         sizes = (self.description, steps, batch)
@@ -289,7 +289,7 @@ class SequenceEngine(NativeEngine):
         return 0 if chosen == steps else chosen
 
     def _fitting(self, steps: int, batch: int, memory: int) -> int:
-        """Return a segment that meets the bound; training that began within the bound continues with the smallest need, and warns."""
+        """Return a segment that meets the bound. If training began within the bound and now exceeds it, warn and use the least memory."""
         sizes = (self.description, steps, batch)
         try:
             return segment_for(*sizes, memory, self._threads(), self.activity)
@@ -299,7 +299,7 @@ class SequenceEngine(NativeEngine):
         best = least_segment(*sizes, self._threads(), self.activity)
         needed = predicted_bytes(*sizes, best, self._threads(), self.activity)
         warnings.warn(
-            f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
+            f"{self.description['name']!r} fires more than at the start of training: with checkpoints every {best} steps it needs "
             f"{needed:,} bytes, but {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
             UserWarning,
             stacklevel=2,
@@ -307,28 +307,28 @@ class SequenceEngine(NativeEngine):
         return best
 
     def least_memory(self, steps: int, batch: int) -> int:
-        """Return the bytes of a training step with the segment that needs the least memory, for the activity observed so far."""
+        """Return the bytes of a training step at the segment length that needs the least memory, for the activity observed so far."""
         self._observe_activity()
         return least_bytes(self.description, steps, batch, self._threads(), self.activity)
 
     def _observe_activity(self) -> None:
-        """Remember the list sizes of the last sequence."""
+        """Record the list sizes of the last sequence."""
         self.activity = self.activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:
-        """Number of threads with their own gradients."""
+        """Return the number of threads that have their own gradients."""
         return 1
 
     def _listed(self) -> Mapping[str, float]:
-        """For each list, the fraction of its values that the last sequence listed."""
+        """Return, for each list, the fraction of its values that were listed in the last sequence."""
         return {}
 
     @abstractmethod
     def _available_memory(self) -> tuple[int, str]:
-        """Maximum bytes of a sequence, and the owner of that memory."""
+        """Return the maximum bytes of a sequence, and the owner of this memory."""
 
     def _check_memory(self, steps: int, batch: int) -> None:
-        """Refuse a sequence without checkpoints that does not fit the memory, before allocating any."""
+        """Raise an error, before allocating, for a sequence without checkpoints that does not fit in memory."""
         if self._segment(steps, batch):
             return
         needed = steps * batch * int(self.description["bytes_per_step"])

@@ -1,4 +1,4 @@
-"""Storage of each sequence buffer in the emitted program: numbers of rows, lists of nonzero values, slots of adjoints."""
+"""Storage of each sequence buffer in the emitted program: rows, lists of nonzero values, and slots of adjoints."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class StoredBuffer:
     Attributes
     ----------
     past
-        Steps before the first one that are read: the longest delay.
+        Number of steps before the first one that are read: the longest delay.
     listed
-        Whether lists are stored, because the values are spikes and some connection reads them.
+        Whether lists of nonzero values are stored, because the values are spikes and some connection reads them.
     ring
-        Number of rows that are used in turn if only the forward pass reads them.
+        Number of rows of the ring buffer if only the forward pass reads them.
     history
         Whether the backward pass reads rows of all steps.
     rows
-        Whether some reader needs rows even if lists are stored.
+        Whether some reader needs rows although lists are stored.
     """
 
     past: int
@@ -58,7 +58,7 @@ class StoredBuffer:
     rows: bool
 
     def slots(self, trained: bool) -> Slots:
-        """Number of rows."""
+        """Return the number of rows per sample."""
         return Slots(self.past, ("segment",)) if trained and self.history else Slots(self.ring)
 
 
@@ -71,9 +71,9 @@ class SequenceStorage:
     program
         The step program.
     pooled
-        Windows of the maximum after each convolution that has no other reader.
+        Pooling windows of the maximum after each convolution that has no other reader.
     precision
-        Precision of the histories for the backward pass, and of dense weights as connections read them.
+        Precision of the histories for the backward pass, and of the dense weights that connections read.
     """
 
     program: StepProgram
@@ -81,11 +81,11 @@ class SequenceStorage:
     precision: Precision = "float32"
 
     def size(self, buffer: str) -> int:
-        """Values of a buffer at a step, for one sample."""
+        """Return the number of values of a buffer per step and sample."""
         return math.prod(self.program.buffers[buffer].shape)
 
     def stored(self, buffer: str) -> StoredBuffer:
-        """Storage of an input or output."""
+        """Return the storage of an input or output buffer."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
         by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.reads_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
@@ -95,17 +95,17 @@ class SequenceStorage:
         return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is a maximum over spikes, which is 1 if one of them fired, or its adjoint."""
+        """Return whether `op` is a maximum over spikes (1 if any of them fired), or its adjoint."""
         if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
             return False
         return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs that are read by products in which few neurons receive gradient: buffer to population and canonical output."""
+        """Outputs read by products whose input gradient reaches only few neurons: buffer -> (population, canonical output)."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
-        # The gradients that a maximum returns are mostly 0: skipping them costs less than listing neurons.
+        # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
         wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
@@ -116,14 +116,14 @@ class SequenceStorage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """By population: canonical names of the states and saved values stored in 16 bits, with the offset that is subtracted."""
+        """Population -> the states and saved values stored in 16 bits, by canonical name, with the offset that is subtracted."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
         rounds = self.precision != "float32" and self.program.optimizer is not None
         return {p.id: rounded_values(p.kernel) if rounds and p.id in adjoints else {} for p in self.program.populations}
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Bytes of a checkpoint of a sample: states, and earlier values that are read later."""
+        """Bytes of a checkpoint per sample: states, and earlier values that are read later."""
         found = 0
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
@@ -136,7 +136,7 @@ class SequenceStorage:
         return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
-        """Maximum bytes of a sequence per step and sample, except for full lists; includes the adjoint of a record."""
+        """Maximum bytes of a sequence per step and sample, including the adjoint of a record, excluding full lists."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
         whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.stored(o).history]
@@ -145,7 +145,7 @@ class SequenceStorage:
 
     @cached_property
     def adjoint_slots(self) -> dict[str, int]:
-        """Slots of the adjoints of outputs: the longest delay of a returning gradient plus one."""
+        """Slots of the adjoint of each output: the longest delay of a gradient that returns to it, plus one."""
         delays: dict[str, int] = {}
         for op in self.program.backward:
             if isinstance(op, NeuronAdjoint):
@@ -157,5 +157,5 @@ class SequenceStorage:
 
 
 def is_maximum(op: object) -> bool:
-    """Whether `op` is a maximum, or the adjoint of one."""
+    """Return whether `op` is a maximum or its adjoint."""
     return isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"

@@ -1,4 +1,4 @@
-"""Tables of connections that are not dense, in the form that the emitted program reads."""
+"""Tables of connections that are not dense, in the format that the emitted program reads."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Table = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A connection as wires, sorted by source (a maximum: by target).
+    """A connection as a list of wires, sorted by source (for a maximum, by target).
 
     Attributes
     ----------
     begin
-        First entry of each source (target), and the number of entries at the end.
+        First entry of each source (target), then the number of entries.
     entries
-        Target and index of the weight for each entry (of a maximum: the source).
+        Target and index of the weight for each entry (for a maximum, the source).
     constants
-        Weights if the connection has no parameter, else None.
+        Weights if the connection has no weight parameter, else None.
     bias
-        For each target the index of its bias; None if there is none, or if biases start the current.
+        Index of the bias of each target; None if the connection has no bias, or if the current is initialised with it.
     """
 
     begin: Table
@@ -39,7 +39,7 @@ class Wires:
     bias: Table | None = None
 
     def tables(self) -> list[Table]:
-        """Return the contents of the file, in order."""
+        """Return the tables in the order in which the program reads them."""
         found = [self.begin.reshape(-1, 1), self.entries]
         if self.constants is not None:
             found.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
@@ -49,7 +49,7 @@ class Wires:
 
 
 def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
-    """Write a connection that is not dense as wires."""
+    """Return the wires of a connection that is not dense."""
     assert not isinstance(op, DenseProduct), "dense connections have no wires"
     if isinstance(op, AddOneToOne):
         return _one_to_one(op, storage)
@@ -87,7 +87,7 @@ def _begin(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
 
 
 def table_file(tables: Sequence[Table]) -> Iterator[Chunk]:
-    """Yield the file of all tables: their number, then for each its rows, columns and numbers."""
+    """Yield the file of all tables: their number, then the rows, columns and values of each."""
     yield struct.pack("<I", len(tables))
     for table in tables:
         array = np.ascontiguousarray(table, dtype="<u4")

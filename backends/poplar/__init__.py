@@ -1,1 +1,1 @@
-"""Emits, builds and drives Poplar programs."""
+"""The Poplar backend: it emits, builds and runs Poplar programs."""

@@ -1,4 +1,4 @@
-"""Machines of tiles as targets: those that snnc knows by name, and any that a TOML file describes."""
+"""Targets that are machines of tiles: those with a name in snnc, and those that a TOML file describes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 FILLED: Final = 0.5
-"""Density from which a sparse weight, at 8 bytes per entry, takes as much memory as a dense one."""
+"""Density at which a sparse weight, with 8 bytes per entry, needs as much memory as a dense one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class TileOptions(TargetOptions):
     Attributes
     ----------
     calibrate
-        Activity of the neurons, measured on the user's data or assumed; None: not given.
+        Activity of the neurons, measured on the user's data or assumed; None: unknown.
     strategy
-        ``"snnc"``, or a baseline to compare it with; only estimates set it.
+        ``"snnc"``, or a baseline for comparison; only estimates set it.
     others
-        Targets that are not machines, with their synonyms, for the message about an unknown target.
+        Targets that are not machines, and their synonyms, for the message about an unknown target.
     common
-        Results shared by several plans of one program; an exploration sets them.
+        Memo tables shared by several plans of one program; only explorations set them.
     """
 
     capacity: int | Capacities | None = None
@@ -53,7 +53,7 @@ class TileOptions(TargetOptions):
     common: Common | None = None
 
     def for_plan(self) -> PlanOptions:
-        """Return the options that the planner reads."""
+        """Return the options of the planner."""
         from snnc.compiler.tiles.planning.options import PlanOptions
 
         names = {f.name for f in fields(PlanOptions)}
@@ -62,12 +62,12 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """Options of a machine.
+    """Options of the Poplar backend.
 
     Attributes
     ----------
     embedded
-        Whether populations stay whole and in the author's order, as callers of the program require. Users do not set it.
+        Whether populations stay undivided and in the author's order, as callers of the program require. Not a user option.
     """
 
     seed: int = 0
@@ -81,16 +81,16 @@ Own = TypeVar("Own", bound=TileOptions)
 
 
 class TileBackend(Backend[Own]):
-    """Plans on the tiles of a machine."""
+    """Base class of back ends that plan on the tiles of a machine."""
 
     def machine(self, target: str) -> str:
-        """Return the name, or the file, of the machine that a target is placed on."""
+        """Return the name or file of the machine for which a target is planned."""
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Make sparse weights dense if tiles then need less memory for them.
+        """Make sparse weights dense where this reduces the memory on tiles.
 
-        In training in mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
+        For training in mode "drop", they stay sparse, because a dense connection returns gradient only to sent spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
@@ -99,20 +99,20 @@ class TileBackend(Backend[Own]):
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return the kinds of numbers that the step program stores as float16."""
+        """Return the kinds of values that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: Own) -> None:
-        """Refuse what cannot be planned.
+        """Raise an error for a program that cannot be planned.
 
         Raises
         ------
         UnknownTargetError
-            No machine has that name.
+            No machine has this name.
         StepsNeededError
-            The number of steps is open.
+            The number of steps is not given.
         UnsupportedOnPoplarError
             No codelet computes the loss.
         NormalisationError
@@ -126,7 +126,7 @@ class TileBackend(Backend[Own]):
         check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
-                f"{program.name!r} runs any number of steps, but {options.target} needs to know it; give steps (--steps 100)."
+                f"{program.name!r} accepts any number of steps, but {options.target} needs a fixed number; give steps (--steps 100)."
             )
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
@@ -143,15 +143,15 @@ class TileBackend(Backend[Own]):
 
 
 class PoplarBackend(TileBackend[PoplarOptions]):
-    """Emits a Poplar program and loads it; without an IPU, it runs on the emulator."""
+    """Emits, builds and loads a Poplar program, which runs on the emulator if there is no IPU."""
 
     def runs(self, target: str) -> bool:
-        """Return True: any name that no other back end recognises is that of a machine, or of its file."""
+        """Return True: any name that no other back end recognises is that of a machine or of its file."""
         del target
         return True
 
     def limit(self, options: PoplarOptions) -> SpikeLimit | None:
-        """Return the limit on the spikes that sources send, which a run may change."""
+        """Return the limit on sent spikes, which a run may change."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options)
@@ -161,7 +161,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         del options
         from snnc.backends.poplar.emit import emit_poplar
 
-        assert placed.plan is not None, "machines have plans"
+        assert placed.plan is not None, "machines always have a plan"
         emit_poplar(placed.placed, placed.plan, folder)
 
     def build(self, folder: Path, options: PoplarOptions) -> BuiltProject:
@@ -172,14 +172,14 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
-        """Load the program; populations that were divided or reordered are presented as their author wrote them."""
+        """Load the program; the engine presents divided or reordered populations as the author wrote them."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
         from snnc.backends.training.updates.masks import masks_of
         from snnc.compiler.lowering.spike_limits import limits_of
 
-        assert built is not None, "a program is emitted"
+        assert built is not None, "this back end emits a program"
         engine = PoplarEngine(built.library, built.folder, limits_of(placed.program))
         masks = masks_of(placed.program)
         if placed.parts is None:

@@ -1,4 +1,4 @@
-"""Build an emitted project against the emulator, without CMake; results are cached by content."""
+"""Build of emitted projects against the emulator, without CMake; results are cached by content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Up to this size of the tables, less optimised code starts sooner: it compiles in half the time, and the graph is small."""
+"""Up to this size of the tables in bytes, less optimised code starts sooner: it compiles in half the time, and the graph is small."""
 
 
 def build_poplar(folder: Path) -> Path:
@@ -37,14 +37,14 @@ def build_poplar(folder: Path) -> Path:
     Raises
     ------
     ToolMissingError
-        There is no C++ compiler.
+        This machine has no C++ compiler.
     BuildError
-        The compiler refuses the project.
+        The project does not compile.
     """
     folder = Path(folder)
     return build_project(folder, SOURCES, LIBRARY, own_level(folder))
 
 
 def own_level(folder: Path) -> str:
-    """Return the optimisation level of a project's own source."""
+    """Return the optimisation flag of a project's own source."""
     return "-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1"

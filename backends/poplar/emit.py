@@ -1,4 +1,4 @@
-"""StepProgram and Plan to a folder of C++ sources, tables and weights."""
+"""Emitter of a step program and its plan as a folder of C++ sources, tables and weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from snnc.backends.codegen.constants import WEIGHTS
+from snnc.backends.codegen.constants import WEIGHTS, CppConstant, file_names
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
 from snnc.backends.codegen.source_templates import source_of, source_templates
@@ -18,7 +18,6 @@ from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.build import SOURCES, TABLES
-from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
@@ -44,6 +43,7 @@ from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
 from snnc.compiler.tiles.mapped.losses import loss_shape
+from snnc.compiler.tiles.supersteps.streaming import ROW_BYTES
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,
@@ -59,7 +59,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_piece
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
-"""Network-independent parts of a host program, each a header and a source."""
+"""Network-independent parts of the host program, each with a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
@@ -70,20 +70,27 @@ POPLAR: Final = (
 )
 NORMS: Final = "norms.hpp"
 """Additional file of programs that clip gradients to a norm."""
+CONSTANTS: Final = (
+    *file_names(TABLES),
+    CppConstant(
+        "std::size_t", "ROW_BYTES", ROW_BYTES, "Maximum bytes of a row of a remote buffer; longer data is split into several rows."
+    ),
+)
+"""Constants shared by the program and the planner, printed into ``constants.hpp``."""
 GROUPS: Final = {
-    "clocks": ("add_clocks", "Iteration counter, and the decision whether further windows follow."),
+    "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
     "relays_forward": (
         "add_forward_relays",
-        "F1: relays search the masks for spikes. F1b: they merge the ids found by their workers into a list and show the windows.",
+        "F1: relays search the masks for spikes. F1b: they merge the ids that their workers found into a list and show the windows.",
     ),
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
     "forward": ("add_forward_neurons", "F2: currents, neuron equations and spikes."),
     "backward": ("add_backward_neurons", "B1 and B2: source gradients, adjoints of the neuron equations, weight gradients."),
-    "reduction": ("add_reduction", "B3, and B1 on relays: sums of the partial gradients of sources."),
+    "reduction": ("add_reduction", "B3, and B1 on relays: sums of the partial source gradients."),
     "loss": ("add_loss", "L1 and L2: loss of each sample, and the sum of the losses."),
-    "recompute": ("add_recompute", "Saving and restoring states at the boundaries of segments."),
-    "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; the updated rows are copied to the sources."),
-    "start": ("add_start", "Setting currents to zero before the first step."),
+    "recompute": ("add_recompute", "Save and restore states at segment boundaries."),
+    "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; updated rows are copied to the sources."),
+    "start": ("add_start", "Set currents to zero before the first step."),
 }
 
 
@@ -93,7 +100,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError
-        The program and the plan do not match, or use a feature that the emitter does not support.
+        Program and plan do not match, or use a feature that the emitter does not support.
     ProjectFolderError
         The folder cannot be written.
     """
@@ -117,7 +124,7 @@ def render(net: PoplarNetwork) -> dict[str, str]:
 
 
 def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
-    """Return files by name; `names` maps each to the path of its plain file or template."""
+    """Return the text of files by name; `names` maps each to the path of its plain file or template."""
     environment = _templates(net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
@@ -131,13 +138,13 @@ def _templates(instruction_bytes: int) -> Environment:
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return names and values of the constants that give the emulator the size of a codelet, for instructions of `each` bytes."""
+    """Return names and values of the constants with the size of a codelet, for the emulator; instructions have `each` bytes."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
 
 def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
-    """Collect everything that the templates print."""
+    """Collect all data that the templates print."""
     assembly = Assembly()
     extras = add_network(net, assembly)
     if net.external:
@@ -158,7 +165,7 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
 
 
 def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
-    """Add the forward and the backward pass; return codelets that need no fields."""
+    """Add the forward and backward pass; return the template data of their codelets without fields."""
     for store in net.stores.values():
         add_relays(net, assembly, store)
     add_parameters(net, assembly)
@@ -186,7 +193,7 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: PoplarNetwork) -> int:
-    """Return the number of tables in ``plan.bin`` before those of the test for further windows."""
+    """Return the number of tables in ``plan.bin`` before those of the window test."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
@@ -205,7 +212,7 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def _printed(vertex: VertexSpec) -> Body:
-    """Return the context of the template that has the vertex's name."""
+    """Return the context of the template named after the vertex."""
     return {"template": vertex.name, "vertex": vertex}
 
 
@@ -224,7 +231,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "training": "true" if net.training else "false",
         "machine": machine_context(target),
         "stored": [p for p in places if p["name"] in labels],
-        "tables": _tables_before(net) + window_test_table_count(net) + 1,  # the last one: losses
+        "tables": _tables_before(net) + window_test_table_count(net) + 1,  # + 1: the table of losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
@@ -300,7 +307,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
 
 
 def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
-    """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
+    """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
     program, plan = net.program, net.plan
     return {
         "format": PROJECT_FORMAT,

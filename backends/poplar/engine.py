@@ -1,4 +1,4 @@
-"""An emitted Poplar project as an engine."""
+"""Engine that runs an emitted Poplar project."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from snnc.backends.runtime.errors import SpikeLimitError
 from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
 _BATCHES: Final = "batches"
-"""Setting of the ABI: how many earlier batches have stored their gradients for the update of the next batch."""
+"""Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
 _KEEP: Final = -1
-"""Value of the setting for a batch that stores its gradients and does not update."""
+"""Value of the setting for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
 """Suffix of the names of stored gradients."""
 
@@ -31,7 +31,7 @@ class PoplarEngine(NativeEngine):
     library, folder
         The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
     limits
-        Capacity and key of each source with a limited number of spikes, by buffer; inputs are limited before they are sent.
+        Capacity and random key of each source with a spike limit, by buffer; the engine drops spikes of inputs before sending them.
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:
@@ -39,7 +39,7 @@ class PoplarEngine(NativeEngine):
         self._compiled = dict(limits or {})
         self._limits = dict(self._compiled)
         self._dropped = 0
-        """Number of spikes of inputs that were not sent to the machine."""
+        """Number of input spikes that were dropped before sending."""
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -52,12 +52,12 @@ class PoplarEngine(NativeEngine):
 
     @property
     def steps(self) -> int:
-        """T of the plan."""
+        """Number of steps of the plan."""
         return int(self.description["steps"])
 
     @property
     def batch(self) -> int:
-        """B of the plan."""
+        """Number of samples of the plan."""
         return int(self.description["batch"])
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
@@ -95,7 +95,7 @@ class PoplarEngine(NativeEngine):
         return whole * self.batch / samples
 
     def _forget_gradients(self) -> None:
-        """Discard the stored gradients of an update that was interrupted."""
+        """Discard the stored gradients of an interrupted update."""
         for name, info in self.session.tensors.items():
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
@@ -105,7 +105,7 @@ class PoplarEngine(NativeEngine):
         return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
-        """Return the total of dropped spikes, and by bus those dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
+        """Return the total of dropped spikes and, by bus, spikes dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
         dropped: dict[str, int] = {}
@@ -115,10 +115,6 @@ class PoplarEngine(NativeEngine):
                 dropped[source] = max(dropped.get(source, 0), number)
         return {"dropped_spikes": sum(dropped.values()) + self._dropped, **found}
 
-    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
-        self._set_inputs(inputs)
-        self.session.set("labels", target)
-
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:
             if info["used"]:
@@ -126,7 +122,7 @@ class PoplarEngine(NativeEngine):
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
 
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
-        """Return an input without the spikes that a changed capacity or choice drops; the machine itself applies the compiled ones."""
+        """Return an input without the spikes that a changed limit drops; the machine itself applies the compiled limit."""
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
             return array
@@ -137,7 +133,7 @@ class PoplarEngine(NativeEngine):
         if info["static"] and key >= 0:
             raise SpikeLimitError(
                 f"the input {info['label']!r} is the same at all steps, but the program sends it once; a random choice differs from step "
-                "to step. Take drop='lowest', or compile with drop='random' (--drop random)."
+                "to step. Use drop='lowest', or compile with drop='random' (--drop random)."
             )
         found = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
         self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(found))
@@ -162,6 +158,6 @@ def open_engine(folder: Path) -> PoplarEngine:
     Raises
     ------
     ToolMissingError, BuildError
-        There is no C++ compiler, or it refuses the project.
+        This machine has no C++ compiler, or the project does not compile.
     """
     return PoplarEngine(build_poplar(folder), Path(folder))

@@ -1,4 +1,4 @@
-"""The numbers of a target with which the emitted host program opens a device and the emulator counts."""
+"""Properties of a target with which the host program opens a device, and which the emulator uses to count cycles and bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from snnc.backends.codegen.names import c_string
 from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
-"""Part of a superstep's own cycles that the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
+"""Fraction of the fixed cycles of a superstep that the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
 CONTROL_CODE: Final = 700
-"""Part of a tile's fixed bytes that the emulator counts as control code; the rest is stack."""
+"""Fraction of the fixed bytes of a tile that the emulator counts as control code; the rest is stack."""
 VERSION: Final = "ipu2"
-"""Base model that the emulator opens for machines other than IPUs; all of its sizes are replaced."""
+"""Emulator model for machines other than IPUs; all of its sizes are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:
@@ -27,18 +27,18 @@ def machine_context(target: Target) -> dict[str, Any]:
         (str(target.tile_bytes), "bytes of a tile"),
         (repr(float(target.clock_hz)), "clock, Hz"),
         (str(target.workers), "workers of a tile"),
-        (repr(float(target.exchange_bytes_per_cycle)), "bytes that a tile receives in a cycle"),
-        (repr(float(target.fragment_cycles)), "cycles for each received fragment"),
-        (str(target.fragment_code_bytes), "bytes of exchange code for each fragment"),
+        (repr(float(target.exchange_bytes_per_cycle)), "bytes that a tile receives per cycle"),
+        (repr(float(target.fragment_cycles)), "cycles per received fragment"),
+        (str(target.fragment_code_bytes), "bytes of exchange code per fragment"),
         (str(control_code), "bytes of control code"),
         (str(target.fixed_tile_bytes - control_code), "bytes of stack"),
         (repr(float(target.sync_cycles)), "cycles of a barrier on one IPU"),
-        (repr(float(target.link_sync_cycles)), "cycles of a barrier over IPUs"),
+        (repr(float(target.link_sync_cycles)), "cycles of a barrier across IPUs"),
         (repr(float(target.superstep_cycles - control)), "cycles to set up an exchange"),
         (repr(float(control)), "cycles to control a superstep"),
-        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes per second to the host; 0: not known"),
+        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes per second to the host; 0: unknown"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
-        (repr(float(far.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: there is none"),
+        (repr(float(far.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: none"),
         (str(far.bytes_per_chip), "bytes of streaming memory of an IPU"),
     ]
     links = target.links

@@ -1,4 +1,4 @@
-"""A StepProgram and its Plan, cross-referenced for printing."""
+"""A step program and its plan, cross-referenced for the emitter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 @dataclass(frozen=True)
 class Store:
-    """The memory of one source's relays: the source's buffer, all its buses, and the number of events that a step has room for."""
+    """The store in the relays of a source: the source's buffer, its buses, and the number of events stored per step (`stored`)."""
 
     buffer: str
     owner: str
@@ -47,13 +47,13 @@ class Store:
     buses: tuple[BusPlan, ...]
     stored: int
     before: bool
-    """Whether a slot before step 0 holds a given initial value."""
+    """Whether it has a slot before step 0, for a given initial value."""
     static: bool
     external: bool
 
     @property
     def bits(self) -> bool:
-        """Whether it stores a bit for each value, not ids."""
+        """Whether it stores one bit per value instead of ids."""
         return self.buses[0].form == "bits"
 
     @property
@@ -68,21 +68,21 @@ class Store:
 
     @property
     def drops_support(self) -> bool:
-        """Whether there may be more such neurons than a step has room for."""
+        """Whether a step may have more such neurons than the store has room for."""
         return self.with_support and self.stored < self.width
 
     @property
     def stored_spikes(self) -> StoredSpikes:
-        """The form of its spikes, for the descriptions of its vertices."""
+        """The form of the stored spikes, for the descriptions of vertices."""
         return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
 
     @property
     def limited(self) -> bool:
-        """Whether a run sets the number of spikes sent per step, and their choice."""
+        """Whether the number of spikes sent per step, and their choice, are run-time values."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
-        """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
+        """Return the capacity of a list of `ids`, rounded up to whole 32-bit words."""
         return whole_words(ids, self.width)
 
     @property
@@ -92,42 +92,42 @@ class Store:
 
 
 def _entries(bus: BusPlan) -> int:
-    """Entries of a backward window, if there is one."""
+    """Return the entries of a backward window; 0 without one."""
     return bus.gradient.capacity if bus.gradient is not None else 0
 
 
 @dataclass(frozen=True, eq=False)
 class PoplarNetwork:
-    """The program and the plan that are emitted, with lookups in both."""
+    """The emitted program and plan, with lookups in both."""
 
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """For each buffer whose limit a run may change: the capacity, and the key of the random choice, with which a session begins."""
+    """Buffer -> initial capacity and random key, for limits that a run may change."""
 
     @property
     def training(self) -> bool:
-        """Whether a training step is printed."""
+        """Whether a training step is emitted."""
         return self.plan.training
 
     @property
     def external(self) -> bool:
-        """Whether the adjoint of the output comes from the host, which takes the gradients."""
+        """Whether the host sends the adjoint of the output and reads the gradients."""
         return self.described.external
 
     @cached_property
     def described(self) -> MappedNetwork:
-        """The mapping's view of the program, from which vertices are described."""
+        """The network as the mapper describes it, for the descriptions of vertices."""
         return describe(self.program, self.training)
 
     @cached_property
     def layers(self) -> Mapping[str, Layer]:
-        """The layer of every population."""
+        """Layer of every population."""
         return {layer.id: layer for layer in self.described.layers}
 
     @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
-        """Coefficients of every codelet."""
+        """Cost coefficients of every codelet."""
         return network_costs(self.described)
 
     @cached_property
@@ -142,7 +142,7 @@ class PoplarNetwork:
 
     @property
     def fused(self) -> bool:
-        """Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next."""
+        """Whether, in the forward pass, relays search for spikes of one iteration while neurons compute the next."""
         return self.plan.latency > 1
 
     @cached_property
@@ -154,16 +154,16 @@ class PoplarNetwork:
         arcs = [Arc(bus.source, c.target, c.delay) for c in self.plan.connections if (bus := self.buses[c.id]).source in names]
         found = stages_of(names, arcs, self.plan.interval, self.plan.latency)
         if found is None:
-            raise PlanMismatchError(f"no schedule has the plan's latency of {self.plan.latency}; map this program again.")
+            raise PlanMismatchError(f"the plan's latency of {self.plan.latency} does not match this program; map the program again.")
         return {**self.stages, **found}
 
     @property
     def forward_iterations(self) -> int:
-        """Iterations of the forward pass."""
+        """Number of iterations of the forward pass."""
         return self.plan.interval * (self.plan.steps - 1) + max(self.forward_stages[p.id] for p in self.plan.populations) + 1
 
     def offset_shown(self, bus: BusPlan, *, forward: bool) -> int:
-        """The iteration in which a bus shows step 0 of its source."""
+        """Return the iteration in which a bus shows step 0 of its source."""
         if not forward:
             return self.stages[bus.source] + bus.lag
         readers = [c for c in self.plan.connections if c.bus == bus.id]
@@ -181,30 +181,30 @@ class PoplarNetwork:
         return {p.id: p.neurons for p in self.plan.populations}
 
     def size(self, buffer: str) -> int:
-        """Elements of a buffer for one sample and step."""
+        """Return the elements of a buffer per sample and step."""
         return math.prod(self.program.buffers[buffer].shape)
 
     def step(self, population: str) -> NeuronStep:
-        """The forward operation of a population."""
+        """Return the forward operation of a population."""
         return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
 
     def adjoint(self, population: str) -> NeuronAdjoint | None:
-        """The backward operation of a population."""
+        """Return the backward operation of a population."""
         if not self.training:
             return None
         return next((op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population), None)
 
     def incoming(self, population: str) -> tuple[ConnectionInfo, ...]:
-        """Connections into a population."""
+        """Return the connections into a population."""
         return tuple(c for c in self.program.connections if c.target == population)
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
-        """Connections out of a population for which the source itself computes the input gradient, from all deltas."""
+        """Return the connections out of a population for which the source computes the input gradient, from the deltas of all targets."""
         outgoing = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
         return tuple(c for c in outgoing if not self.returns(c.id))
 
     def input_gradient(self, connection: str) -> bool:
-        """Whether the gradient of a connection's source is formed."""
+        """Return whether the gradient of a connection's source is computed."""
         return self.training and connection in self._input_gradients
 
     @cached_property
@@ -214,12 +214,12 @@ class PoplarNetwork:
 
     @cached_property
     def _weight_gradients(self) -> frozenset[str]:
-        """Connections for which the backward pass computes the gradient of the weight, or of a bias that only they add."""
+        """Connections for which the backward pass computes the gradient of the weight, or of a bias that only this connection adds."""
         kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
         return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
 
     def returns(self, connection: str) -> bool:
-        """Whether the gradient of a connection's source returns in windows, as partial products with the target's own weights."""
+        """Return whether the gradient of a connection's source returns in windows, as partial products with the target's weights."""
         return connection in self._returning
 
     @cached_property
@@ -234,30 +234,30 @@ class PoplarNetwork:
 
     @cached_property
     def packed_rows(self) -> Mapping[str, int]:
-        """Number of bundles of target tiles that pack rows of weights for the source, for each connection with packed rows."""
+        """Connection -> number of bundles of target tiles that pack rows of weights for the source."""
         rows = {c.id for c in self.copied_rows}
         return {c.id: c.packed for c in self.plan.connections if c.packed and c.id in rows}
 
     def weight_gradient(self, connection: str) -> bool:
-        """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
+        """Return whether the gradient of a connection's weight, or of a bias that only this connection adds, is computed."""
         return self.training and connection in self._weight_gradients
 
     def offset(self, connection: str) -> int:
-        """First target neuron of a one-to-one connection."""
+        """Return the first target neuron of a one-to-one connection."""
         return next((op.offset for op in self.program.forward if isinstance(op, AddOneToOne) and op.connection == connection), 0)
 
     def biases(self, port: str) -> tuple[str, ...]:
-        """Biases of a port's current."""
+        """Return the biases of a current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
 
     def records(self, population: str) -> tuple[OutputInfo, ...]:
-        """Outputs of the network that a population writes."""
+        """Return the outputs of the network that a population writes."""
         buffers = self.step(population).outputs
         return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Windows that may be too small, and the buses whose relays request further ones."""
+        """Windows that may be too small, and buses whose relays request further windows."""
         sizes = {
             b.id: WindowSizes(
                 b.width, b.kind == "events", b.mode == "exact", b.capacity, None if b.gradient is None else b.gradient.capacity
@@ -267,16 +267,16 @@ class PoplarNetwork:
         return FurtherWindows(sizes, self.training)
 
     def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
-        """Whether a window of `bus` may have less room than a step needs, so that further windows follow."""
+        """Return whether a step may not fit in one window of `bus`, so that further windows are needed."""
         return self.further.sizes[bus.id].limited(backward=backward)
 
     @cached_property
     def requesting_buses(self) -> tuple[BusPlan, ...]:
-        """Buses whose relays request further windows, in the forward pass or else in the backward pass."""
+        """Buses whose relays request further windows: in the forward pass, or in the backward pass if none do so forward."""
         return tuple(bus for bus in self.plan.buses if bus.id in self.further.requesting)
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
-        """Numbers with which a relay requests further windows of `bus`."""
+        """Return how many counts a relay of `bus` writes to request further windows."""
         return numbers_of_relay(self.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
@@ -291,7 +291,7 @@ class PoplarNetwork:
 
     @property
     def workers(self) -> int:
-        """Workers of a tile."""
+        """Worker threads of a tile."""
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
@@ -306,16 +306,16 @@ class PoplarNetwork:
         )
 
     def mask_unit(self, store: Store) -> int:
-        """Words of a unit of a source's masks."""
+        """Return the words of a unit of a source's masks."""
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:
-        """The last step of the source that is read."""
+        """Return the last step of the source that is read."""
         return self.plan.steps - 1 - min(c.delay for c in self.plan.connections if c.bus == bus.id)
 
     @cached_property
     def stores(self) -> Mapping[str, Store]:
-        """Relay memories, by buffer."""
+        """Relay stores, by buffer."""
         return {buffer: self._store(buffer) for buffer in dict.fromkeys(b.buffer for b in self.plan.buses)}
 
     def _store(self, buffer: str) -> Store:
@@ -338,7 +338,7 @@ class PoplarNetwork:
 
     @cached_property
     def initial_outputs(self) -> frozenset[str]:
-        """Output buffers that delayed connections read and whose value before step 0 a caller may give."""
+        """Output buffers that delayed connections read, and whose value before step 0 can be set."""
         delayed = {c.source_buffer for c in self.program.connections if c.delay > 0}
         found = set()
         for info in self.program.populations:
@@ -348,34 +348,34 @@ class PoplarNetwork:
         return frozenset(found & delayed)
 
     def population(self, name: str) -> PopulationInfo:
-        """A population by id."""
+        """Return a population by id."""
         return next(p for p in self.program.populations if p.id == name)
 
     def check(self) -> None:
-        """Raise an error if the plan does not fit the program or the program cannot be printed.
+        """Raise an error if the plan does not match the program, or the program cannot be emitted.
 
         Raises
         ------
         PlanMismatchError
-            Blocks or relays do not cover everything exactly once, in order.
+            Blocks or relays do not cover all neurons and samples exactly once, in order.
         HalfDeltasError
             Deltas are float16, and a block has an odd number of samples.
         UnsupportedOnPoplarError
-            A weight belongs to several connections, an output shows an input, or gradients are cut.
+            Several connections share a weight, an output reads an input directly, or gradients are truncated.
         """
         if self.program.truncate is not None:
             raise UnsupportedOnPoplarError(
-                f"{self.program.name!r} cuts gradients every {self.program.truncate} steps; Poplar programs go back through all of them."
+                f"{self.program.name!r} truncates gradients after {self.program.truncate} steps; Poplar programs cannot truncate them."
             )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
-            raise PlanMismatchError("the plan and the program hold different populations; map this program again.")
+            raise PlanMismatchError("the plan and the program have different populations; map the program again.")
         pairs = any(isinstance(op, DenseInputGradient) and op.half for op in self.program.backward)
         for placed in self.plan.populations:
             _check_blocks(placed, self.plan.batch)
             if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
-                    f"deltas are float16, of which two samples are one word, but a block of {placed.label!r} has an odd number of samples; "
-                    "give an even batch, or leave deltas out of half."
+                    f"deltas are float16, with two samples per word, but a block of {placed.label!r} has an odd number of samples; "
+                    "use an even batch size, or remove deltas from half."
                 )
         weights = [c.weight for c in self.program.connections if c.weight]
         for weight in sorted({w for w in weights if weights.count(w) > 1}):
@@ -387,17 +387,17 @@ class PoplarNetwork:
                 continue
             if not any(output.source.buffer in self.step(p.id).outputs for p in self.program.populations):
                 raise UnsupportedOnPoplarError(
-                    f"the output {output.label!r} shows no output port of a population; put a population in between."
+                    f"the output {output.label!r} does not read an output port of a population; insert a population before it."
                 )
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Check that blocks cover each replica's neurons in order, each group of blocks its samples, and replicas follow each other's samples.
+    """Check that, in order, blocks cover the neurons of a replica, groups of blocks its samples, and replicas all samples.
 
     Raises
     ------
     PlanMismatchError
-        They do not.
+        The blocks do not cover them.
     """
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None

@@ -1,4 +1,4 @@
-"""Data that templates print: codelets with their fields, variables, loops that add vertices, statements."""
+"""Template data of the emitted program: codelets with their fields, variables, loops that add vertices, statements."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec
 
 Access: TypeAlias = Literal["Input", "Output", "InOut"]
 FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
-"""Data of a template."""
+"""Context of a template."""
 Values: TypeAlias = dict[str, object]
-"""C++ expressions that the host connects to a vertex, by field."""
+"""Field of a vertex -> C++ expression that the host connects to it."""
 _ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "inout": "InOut"}
 
 
@@ -39,7 +40,7 @@ def cpp_type(spec: FieldSpec) -> str:
 
 
 def class_name(vertex: VertexSpec) -> str:
-    """Return the C++ name of a class of vertices, or the prefix of its names if there are several."""
+    """Return the C++ class name of a vertex, or its prefix if there are several variants."""
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
@@ -49,13 +50,13 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     Raises
     ------
     ValueError
-        A field has no expression, or an expression belongs to no field.
+        A field has no expression, or an expression has no field.
     """
     names = [spec.name for spec in vertex.fields]
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
         raise ValueError(
-            f"the fields of {vertex.name} are {', '.join(names)}; without an expression, or without a field: {', '.join(differ)}."
+            f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}."
         )
     return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
 
@@ -66,7 +67,7 @@ def _field_kind(spec: FieldSpec) -> FieldKind:
 
 @dataclass(frozen=True)
 class Codelet:
-    """One class of ``codelets.cpp``."""
+    """A class of ``codelets.cpp``."""
 
     name: str
     template: str
@@ -78,7 +79,7 @@ class Codelet:
 
     @property
     def cost(self) -> CodeletCost:
-        """The coefficients of the codelet's cycles."""
+        """Coefficients of the codelet's cycles."""
         return self.vertex.cost
 
 
@@ -94,7 +95,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class VertexLoop:
-    """``for (item : range) add a vertex of codelet``; without a range: a single vertex."""
+    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex."""
 
     comment: str
     item_type: str
@@ -106,9 +107,15 @@ class VertexLoop:
     fields: tuple[CodeletField, ...]
 
 
+def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
+    """Return vertices that set the iteration counter `target` of each IPU to its counter `source` plus `add`."""
+    fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
+    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
+
+
 @dataclass
 class Assembly:
-    """Collects the parts of a program; codelets with the same structure are stored once."""
+    """Collects the parts of a program; codelets with equal structure are stored once."""
 
     codelets: list[Codelet] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -117,11 +124,11 @@ class Assembly:
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
     forgotten: dict[str, list[str]] = field(default_factory=dict)
-    """"forward", "backward": variables that they write before reading, although no single compute set writes them completely."""
+    """Part ("forward", "backward") -> variables that it writes before reading, although no compute set writes them completely."""
     _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
-        """Declare a member once and return its name."""
+        """Declare a member, if it does not exist, and return its name."""
         self.variables.setdefault(name, Variable(kind, name, value, comment))
         return name
 
@@ -134,11 +141,11 @@ class Assembly:
         return self.variable("Parts", name, f'layout.half_cells({population}, "{name}", {slots})', comment)
 
     def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
-        """Expose a float tensor to the host."""
+        """Expose a tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
-        """Return the name of the class of a vertex; add a class if none has the same structure. The template has the vertex's name."""
+        """Return the class name of a vertex; add a class unless one has the same structure. The template is named after the vertex."""
         key = _key(vertex, fields, body or {})
         known = self._by_key.get(key)
         if known is None:

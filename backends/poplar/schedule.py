@@ -1,15 +1,14 @@
-"""Clocks, update and the programs that run the compute sets."""
+"""Clocks, the parameter update, and the programs that run the compute sets."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.parameters.updates import accumulates
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Assembly, Body, clock
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
@@ -21,13 +20,13 @@ from snnc.backends.poplar.vertices.relays import JOIN, joins
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "external", "operation"]
-"""What updates the parameters: the program, a caller that gives the adjoint of the output, or PyTorch around a PopART operation."""
+"""Who updates the parameters: the program, a caller that sends the adjoint of the output, or PyTorch around a PopART operation."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add two counters per IPU that alternate, so that no counter is read and written in one compute set."""
+    """Add two alternating counters per IPU, so that no compute set reads and writes the same counter."""
     for name in ("first_clock", "second_clock"):
-        assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "the iteration k")
+        assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "iteration k")
     forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
     sets = [forward] + ([("relay_backward", "backward_neurons", -1)] if net.training else [])
     for first, second, step in sets:
@@ -65,7 +64,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 
 
 def _fused(net: PoplarNetwork) -> Body:
-    """Return the iterations of a forward pass in which relays read a separate counter, and these counters."""
+    """Return the iterations of a fused forward pass, in which relays read separate counters, and these counters."""
     return {
         "number": net.forward_iterations,
         "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
@@ -74,7 +73,7 @@ def _fused(net: PoplarNetwork) -> Body:
 
 
 def _sums(net: PoplarNetwork, kind: Kind, *, shared: bool) -> list[str]:
-    """C++ programs from the private gradients to the update, or to the sums for a caller, in order."""
+    """Return the C++ programs from the private gradients to the update, or to the sums for a caller, in order."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     found = [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
     if kind != "training":

@@ -1,6 +1,6 @@
-"""Emitted code for streaming memory: the arrays of a row, the row's number, and the lines that copy it.
+"""Emitted code for streaming memory: the arrays of a row, the row number, and the statements that copy a row.
 
-A row contains the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
+A row contains either the initial states of one segment or its history. A vertex and a copy advance the row number, as for iterations.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
-"""Compute sets that advance the number of the row."""
+"""Compute sets that advance the row number."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 ROW: Final = "remote_row"
 
 
 def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the arrays of a row, and the vertices that advance its number."""
+    """Add the arrays of a row, and the vertices that advance the row number."""
     if not net.plan.segments.rows:
         return
     for name in (ROW, f"{ROW}_after"):
@@ -41,7 +41,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """Return C++ programs that advance the number of the row."""
+    """Return the C++ programs that advance the row number."""
     return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
 
 

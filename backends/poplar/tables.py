@@ -1,4 +1,4 @@
-"""Large tables and weights as files next to the emitted sources."""
+"""Files of tables (``plan.bin``) and initial values next to the emitted sources."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from snnc.compiler.ir.graph import Array
 
 
 def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
-    """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
-    of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`), the tables of indexed connections, of the test
-    for further windows, losses (tile).
+    """Yield ``plan.bin``, which contains these tables: blocks of populations (tile, first, count, sample, samples), relays of stores (tile,
+    sample, samples), vertices of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`), indexed connections, the window test, and the
+    tiles of losses.
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]
     yield struct.pack("<I", len(net.plan.populations) + len(stores) + len(windowed) + table_count(net) + window_test_table_count(net) + 1)
@@ -41,7 +41,7 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
 
 
 def initial_values(net: PoplarNetwork) -> dict[str, Array]:
-    """Parameters, initial states of the whole batch, and the learning rate, by their ABI names."""
+    """Return parameters, initial states of the whole batch, and the learning rate, by ABI name."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:
         shape = (net.plan.batch, net.neurons[population.id])

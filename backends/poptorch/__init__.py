@@ -1,1 +1,1 @@
-"""PopTorch target: a plan becomes a Python package around a custom operation of PopART."""
+"""The PopTorch backend: it emits a Python package around a custom operation of PopART."""

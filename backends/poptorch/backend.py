@@ -1,4 +1,4 @@
-"""A package for PopTorch as a target."""
+"""The target ``poptorch``: a Python package for PopTorch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 _NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
-"""Settings that the optimisers of PopTorch do not have."""
+"""Optimiser settings that PopTorch does not support."""
 USUAL: Final = "gc200"
-"""The machine of the target ``poptorch`` without a machine name."""
+"""Machine of the target ``poptorch`` without a machine name."""
 
 
 @dataclass(frozen=True, eq=False)
 class PopTorchOptions(TileOptions):
-    """Options of a package; PopART holds its weights, as float32."""
+    """Options of a package for PopTorch; PopART stores its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
     half: HalfNumbers | None = field(default=None, metadata=TRAINING)
@@ -34,43 +34,43 @@ class PopTorchOptions(TileOptions):
     drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of a plan that is part of another program."""
+        """Return the options of a plan for a part of another program."""
         return replace(super().for_plan(), embedded=True)
 
 
 class PopTorchBackend(TileBackend[PopTorchOptions]):
-    """Emits a custom operation, placed on one IPU, and the package around it; a session runs its forward pass on the emulator."""
+    """Emits a custom operation and the package around it; a session runs the forward pass of the operation on the emulator."""
 
     def runs(self, target: str) -> bool:
         """Return whether the target is ``poptorch`` or ``poptorch:MACHINE``."""
         return target.partition(":")[0] == self.name
 
     def machine(self, target: str) -> str:
-        """Return the machine that the target names."""
+        """Return the machine in the name of the target."""
         return target.partition(":")[2] or USUAL
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
-        """Return the limit on the spikes that sources send, which a run may change; train.py has the seed of a random choice."""
+        """Return the limit on sent spikes, which a run may change; train.py sets the seed of a random choice."""
         from snnc.compiler.lowering.spike_limits import SpikeLimit
 
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
 
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
-        """Put relays after the inputs whose gradient is returned."""
+        """Insert relays after the inputs whose gradient is returned."""
         from snnc.backends.native.adjoint import with_input_gradients
 
         ready = super().prepare(graph, options)
         return with_input_gradients(ready)[0] if options.input_gradients and options.loss is not None else ready
 
     def check(self, program: StepProgram, options: PopTorchOptions) -> None:
-        """Refuse networks that cannot be planned, and settings that PopTorch's optimisers do not have.
+        """Raise an error for networks that cannot be planned, and for optimiser settings that PopTorch does not support.
 
         Raises
         ------
         HalfTargetError
-            Weights are requested as float16.
+            Float16 is requested for weights.
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
+            Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
             input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
@@ -79,7 +79,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
 
         if options.half is not None and options.half.weights is not None:
             raise HalfTargetError(
-                "half has weights, and PopART holds and updates the weights of a package for PopTorch, as float32; leave weights out, or "
+                "half includes weights, but PopART stores and updates the weights of a package as float32; remove weights from half, or "
                 "compile for the machine itself."
             )
         optimizer = program.optimizer
@@ -87,24 +87,24 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
-                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; leave it out of the "
+                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; remove this from the "
                 "optimizer, or compile for the machine itself."
             )
         if varying := [i.label for i in program.inputs if i.varies]:
             raise UnsupportedOnPopTorchError(
                 f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
-                "package takes such an input once. Give drop='lowest', or compile for the machine itself."
+                "package gets such an input only once. Give drop='lowest', or compile for the machine itself."
             )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]
         if optimizer is not None and dropped:
             raise UnsupportedOnPopTorchError(
-                f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
-                "whose session does, or leave the dropout out."
+                f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
+                "whose session does, or remove the dropout."
             )
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
-        """Map the program onto the tiles of an IPU; relays of inputs store the adjoints of their inputs."""
+        """Map the program onto tiles; relays of inputs store the adjoints of their inputs."""
         from snnc.backends.native.adjoint import input_relays
 
         if options.input_gradients:
@@ -118,7 +118,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         del options
         from snnc.backends.poptorch.emit import emit_poptorch
 
-        assert placed.plan is not None, "a package is placed on tiles"
+        assert placed.plan is not None, "packages always have a plan"
         emit_poptorch(placed.program, placed.plan, folder)
 
     def build(self, folder: Path, options: PopTorchOptions) -> BuiltProject:
@@ -133,8 +133,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         del options
         from snnc.backends.poptorch.engine import PopTorchEngine
 
-        assert placed.plan is not None, "a package is placed on tiles"
-        assert built is not None, "a package is emitted"
+        assert placed.plan is not None, "packages always have a plan"
+        assert built is not None, "this back end emits a package"
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:
@@ -145,7 +145,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
 
 POPTORCH: Final = PopTorchBackend(
     "poptorch",
-    "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200",
+    "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on an IPU other than a gc200",
     PopTorchOptions,
     has_tiles=True,
 )

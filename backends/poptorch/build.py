@@ -1,4 +1,4 @@
-"""Build the PopART substitute and custom operations against it; results are cached by content."""
+"""Build of the PopART substitute, and of custom operations against it; results are cached by content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import compiler_version, digest, machine_id
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
-"""The PopART substitute: headers and sources."""
+"""Headers and sources of the PopART substitute."""
 RUNTIME: Final = "libpopart.so"
 SOURCES: Final = Sources(
     "operation.cpp",
@@ -40,12 +40,12 @@ def include_dir() -> Path:
 
 
 def popart_library() -> Path:
-    """Return ``libpopart.so``, which registers operations and runs them on the emulator.
+    """Return ``libpopart.so`` of the substitute, which registers operations and runs them on the emulator.
 
     Raises
     ------
     ToolMissingError
-        There is no C++ compiler.
+        This machine has no C++ compiler.
     """
     sources, command = sorted((POPART / "src").glob("*.cpp")), compiler()
     parts = [path.read_bytes() for path in [*sources, *_headers()]]
@@ -55,14 +55,14 @@ def popart_library() -> Path:
 
 
 def build_operation(folder: Path) -> Path:
-    """Return the custom operation of the package in `folder`, built unless the cache holds it.
+    """Return the custom operation of the package in `folder`, built unless it is in the cache.
 
     Raises
     ------
     ToolMissingError
-        There is no C++ compiler.
+        This machine has no C++ compiler.
     BuildError
-        The compiler refuses the operation.
+        The operation does not compile.
     """
     folder = Path(folder)
     runtime = popart_library()

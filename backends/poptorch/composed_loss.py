@@ -1,4 +1,4 @@
-"""Template data for the PyTorch module of a composed loss, and the description of its targets in the package."""
+"""Template data for the PyTorch module of a composed loss, and the description of its targets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELPERS: Final[Mapping[str, str]] = {
     "detach": "def detach(a):\n    return torch.as_tensor(a, dtype=torch.float32).detach()",
     "where": "def where(a, b, c):\n    b, c = _both(b, c)\n    return torch.where(torch.as_tensor(a) != 0, b, c)",
 }
-"""Functions of the equation language that Python and tensors lack under these names."""
+"""Python definitions of functions of the equation language that Python and PyTorch do not have under these names."""
 _OF_TWO: Final = ("min", "max", "gt", "ge", "where")
 
 
@@ -42,7 +42,7 @@ def composed_context(loss: Composed, steps: int) -> Body:
 
 
 def targets_description(loss: Composed, steps: int) -> dict[str, Any]:
-    """Return the description of the targets in ``network.json``: kind, shape for a sample, and number of classes (0: numbers)."""
+    """Return the description of the targets in ``network.json``: kind, shape per sample, and number of classes (0 for numbers)."""
     of_classes = loss.targets in ("class", "step_classes")
     shape = list(target_shape(loss, loss.width(0), steps))
     return {"kind": loss.targets, "shape": shape, "classes": loss.width(0) if of_classes else 0, "lengths": loss.lengths}

@@ -1,4 +1,4 @@
-"""StepProgram and Plan to a Python package for PopTorch: C++ of the custom operation, its tables, and the modules around it."""
+"""Emitter of a step program and its plan as a Python package for PopTorch: C++ of the custom operation, tables, and Python modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from snnc.compiler.lowering.spike_limits import limits_of, without_limits
 from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
-"""The domain of emitted operations."""
+"""Domain of emitted operations."""
 PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
@@ -38,7 +38,7 @@ SHARED: Final = {
     **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
     "codelets.cpp": "poplar/codelets.cpp",
 }
-"""Sources that the Poplar target emits too."""
+"""Sources that the Poplar backend also emits."""
 OWN: Final = (
     "views.hpp",
     "operation_graph.hpp",
@@ -61,7 +61,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError
-        The two do not match, or a custom operation does not support them.
+        Program and plan do not match, or use a feature that a custom operation does not support.
     ProjectFolderError
         The folder cannot be written.
     """
@@ -98,7 +98,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """``network.json``: data for the modules of the package; only this file contains the author's names."""
+    """Return ``network.json``: data for the modules of the package; only this file contains the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {
@@ -131,7 +131,7 @@ def description(operation: PopartOperation, name: str) -> Body:
 
 
 def _limit(operation: PopartOperation, buffer: str) -> Body:
-    """A source with a limited number of spikes; spikes of an input are chosen before they go to the device."""
+    """Return the description of a source with a spike limit; spikes of an input are dropped before they are sent to the device."""
     program = operation.program
     own = next((n for n, i in enumerate(program.inputs) if buffer == f"{i.id}_in"), None)
     width = size(program.buffers[buffer].shape)
@@ -140,13 +140,13 @@ def _limit(operation: PopartOperation, buffer: str) -> Body:
 
 
 def _windows(program: StepProgram) -> Body:
-    """Return the lower ends of gradient windows, which a run may change."""
+    """Return the lower ends of gradient windows, which are run-time values."""
     found = window_parameters(program)
     return {"low": [] if found is None else list(found.low), "widest": None if found is None else found.widest[0]}
 
 
 def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
-    """The settings of the optimiser; with groups, the factor of the learning rate and the weight decay of each learned parameter."""
+    """Return the settings of the optimiser; with groups, also the learning rate factor and the weight decay of each learned parameter."""
     later = [f for f in fields(UpdateOptions) if f.name != "groups"]
     chosen = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
     if optimizer.weight_decay:
@@ -158,7 +158,7 @@ def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
 
 
 def _shown(operation: PopartOperation, output: OutputInfo) -> Body:
-    """The origin of an output: a record of the operation, or an input with a delay in steps."""
+    """Return the origin of an output: a record of the operation, or an input with a delay in steps."""
     if output in operation.outputs:
         return {"record": operation.outputs.index(output)}
     found = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")

@@ -1,4 +1,4 @@
-"""The custom operation of a package as an engine: forward on the emulator; PyTorch trains it, not a session."""
+"""Engine that runs the forward pass of a package's custom operation on the emulator; training is left to PyTorch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, limits_of, sent, without_limits
 
 VERSION = "ipu2"
-"""The emulated IPU for machines that no backend opens by name."""
+"""Emulated IPU for machines that PopTorch does not know by name."""
 
 
 class PopTorchEngine:
@@ -28,9 +28,9 @@ class PopTorchEngine:
     Parameters
     ----------
     program, plan
-        The emitted program.
+        The emitted program and its plan.
     folder, library
-        The package, and its built custom operation.
+        The package, and the library of its custom operation.
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
@@ -55,19 +55,19 @@ class PopTorchEngine:
 
     @property
     def steps(self) -> int:
-        """T of the plan."""
+        """Number of steps of the plan."""
         return self._operation.plan.steps
 
     @property
     def batch(self) -> int:
-        """B of the plan."""
+        """Number of samples of the plan."""
         return self._operation.plan.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty: all samples start with the same states."""
         if initial:
             raise UnsupportedOnPopTorchError(
-                "the custom operation starts every sample with the same states; give none, or use another target."
+                "the custom operation starts every sample with the same states; omit initial states, or use another target."
             )
         operation = self._operation
         shown = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
@@ -80,7 +80,7 @@ class PopTorchEngine:
         }
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """Raise: PyTorch holds the optimiser."""
+        """Raise an error: PyTorch trains the package."""
         script = self._folder / "train.py"
         raise NotTrainableError(
             f"a package for PopTorch is trained by PyTorch; run {script} on a machine with PopTorch, or on the emulator: "
@@ -112,14 +112,14 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return the values of an input that are sent, without dropped spikes."""
+        """Return the values of an input without dropped spikes."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]
         if key != LOWEST and next(i for i in self._operation.inputs if i.id == name).static:
             raise SpikeLimitError(
-                f"the input {name!r} is the same at every step, but a package takes it once; a random choice differs from step to step. "
-                "Take drop='lowest', or compile for the machine itself."
+                f"the input {name!r} is the same at every step; a package gets it only once, but a random choice differs each "
+                "time. Use drop='lowest', or compile for the machine itself."
             )
         rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]
         found = np.stack(rows).reshape(np.shape(array))
@@ -127,7 +127,7 @@ class PopTorchEngine:
         return found
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
-        """Return the record of an input, `delay` steps late, for an output that reads the input directly."""
+        """Return the record of an input, delayed by `delay` steps, for an output that reads the input directly."""
         given = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
         late = np.zeros_like(given)
         late[delay:] = given[: self.steps - delay]

@@ -12,12 +12,12 @@ class UnsupportedOnPopTorchError(SnncError):
 
 
 class PopTorchFolderError(SnncError):
-    """A folder contains no package of the PopTorch target."""
+    """A folder does not contain a package of the PopTorch target."""
 
     code = "SNNC-E431"
 
 
 class PopArtError(SnncError):
-    """The substitute for PopART refused an operation, or the operation failed on the emulator."""
+    """The PopART substitute rejected an operation, or the operation failed on the emulator."""
 
     code = "SNNC-E432"

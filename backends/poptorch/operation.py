@@ -1,4 +1,4 @@
-"""Inputs and outputs of the custom operation, and the network whose backward pass begins with the gradient of a record."""
+"""The custom operation: its inputs and outputs, and the network, whose backward pass begins with the gradient of a record."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
-"""Worker cycles of the codelets that convert inputs to the format of relays: instructions of their loops, counted by hand."""
+"""Worker cycles of the codelets that convert inputs to the format of relays: instructions in their loops, counted by hand."""
 
 
 @dataclass(frozen=True)
 class OperationInput:
-    """An input of the operation: its ABI name, its shape, the author's name."""
+    """An input of the operation: its ABI name, shape, and name in comments."""
 
     name: str
     shape: tuple[int, ...]
@@ -43,9 +43,9 @@ class PopartOperation:
     Parameters
     ----------
     program, plan
-        The emitted program.
+        The emitted program and its plan.
     limits
-        Capacity and key of the choice of each source whose spikes are limited, by buffer.
+        Capacity and random key of each source with a spike limit, by buffer.
 
     Raises
     ------
@@ -61,12 +61,12 @@ class PopartOperation:
         target = self.plan.target
         if target.chips & (target.chips - 1):
             raise UnsupportedOnPopTorchError(
-                f"{target.name} has {target.chips} IPUs, but PopTorch accepts 1, 2, 4, 8 … for a model; compile for such a machine."
+                f"{target.name} has {target.chips} IPUs, but a PopTorch model must use 1, 2, 4, 8 … IPUs; compile for such a machine."
             )
         if target.chips > 1 and not self.plan.training:
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, but a package for inference can use only one, "
-                "because nothing after it is on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
+                f"the plan uses {target.chips} IPUs of {target.name}, but a package for inference can use only one, "
+                "because the others have no operations; give a loss, or compile for one IPU (--target poptorch or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
@@ -76,7 +76,7 @@ class PopartOperation:
 
     @cached_property
     def net(self) -> PoplarNetwork:
-        """The network as template data; PyTorch updates the parameters, so tiles hold no optimiser state."""
+        """The network as template data; PyTorch updates the parameters, so tiles store no optimiser state."""
         return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan, self.limits)
 
     @cached_property
@@ -105,14 +105,14 @@ class PopartOperation:
 
     @cached_property
     def limited(self) -> tuple[str, ...]:
-        """Buffers of populations whose relays choose the spikes to send."""
+        """Buffers of populations with a spike limit, which their relays apply."""
         return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
 
     @cached_property
     def counted(self) -> dict[str, int]:
-        """Counters of dropped spikes, and how many numbers each has: one for each worker of each relay.
+        """Counters of dropped spikes -> number of elements: one per worker of each relay.
 
-        The host limits the inputs in `limits`, and counts theirs. Other inputs lose the most in the window with the least room.
+        The host drops and counts spikes of the inputs in `limits`. For other inputs, the bus with the smallest window counts them.
         """
         found: dict[str, int] = {}
         for name, store in self.net.stores.items():
@@ -133,13 +133,13 @@ class PopartOperation:
 
     @cached_property
     def relays(self) -> Mapping[str, str]:
-        """For each relay that stores the adjoint of its input: that input."""
+        """Relay -> input, for the relays that store the adjoint of their input."""
         shown = {p.id for p in self.program.populations if p.shown} if self.plan.training else set()
         return {c.target: c.source for c in self.program.connections if c.target in shown}
 
     @cached_property
     def with_gradient(self) -> Mapping[str, str]:
-        """The relay of each input whose gradient is returned; static inputs get none."""
+        """Input -> relay, for the inputs whose gradient is returned; static inputs have none."""
         static = {i.id for i in self.inputs if i.static}
         return {source: relay for relay, source in self.relays.items() if source not in static}
 
@@ -188,16 +188,16 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """Take the gradient of the record that the loss reads from an input of the operation."""
+    """Read the gradient of the record that the loss reads from an input of the operation."""
     output = operation.loss_output
-    assert output is not None, "a program that is trained has a loss"
+    assert output is not None, "training needs a loss"
     population = population_of(operation.net, output)
     adjoint = f"d_{output.record}"
     assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
 
 
 def operation_context(operation: PopartOperation) -> Body:
-    """Template data of the operation, in addition to those of the network."""
+    """Return the template data of the operation, in addition to those of the network."""
     plan, output = operation.plan, operation.loss_output
     numbers = {given.name: index for index, given in enumerate(operation.given)}
     backward: Body | None = None

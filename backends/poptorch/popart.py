@@ -1,4 +1,4 @@
-"""Run custom operations of PopART on the emulator, one at a time, with NumPy arrays as inputs and outputs."""
+"""Execution of PopART custom operations on the emulator, one at a time, with NumPy arrays as inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from snnc.backends.poptorch.errors import PopArtError
 
 Array = npt.NDArray[np.float32]
 KINDS: Final = ("in", "out", "gradient")
-"""Kinds of inputs of a gradient operation, by their values in ``GradOpInType``."""
+"""Kinds of inputs of a gradient operation, in the order of ``GradOpInType``."""
 
 
 @dataclass(frozen=True)
 class GradientInput:
-    """An input of a gradient's operation: input, output or gradient of an output `number` of the forward operation."""
+    """An input of a gradient operation: input `number`, output `number`, or the gradient of that output, of the forward operation."""
 
     kind: str
     number: int
 
 
 class RunningOperation:
-    """An operation on a separate graph; it exchanges only tensors with other operations.
+    """A lowered operation in its own graph; it exchanges only tensors with other operations.
 
     Parameters
     ----------
     runtime, handle
-        The library of the PopART substitute, and the handle of the operation in it.
+        Library of the PopART substitute, and handle of the operation in it.
     """
 
     def __init__(self, runtime: ctypes.CDLL, handle: int) -> None:
@@ -41,7 +41,7 @@ class RunningOperation:
         self.shapes = tuple(self._shape(index) for index in range(runtime.snnc_popart_outputs(handle)))
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the outputs.
+        """Run the operation and return its outputs.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class RunningOperation:
         return outputs
 
     def gradient(self) -> GradientOperation:
-        """Open the operation of the gradient.
+        """Open the gradient operation.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class GradientOperation(RunningOperation):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """For each output, the number of the forward input whose gradient it is."""
+        """For each output, the index of the forward input whose gradient it is."""
         return tuple(self._runtime.snnc_popart_gradient_output(self._handle, index) for index in range(len(self.shapes)))
 
 
@@ -111,20 +111,20 @@ def open_operation(
     Parameters
     ----------
     domain, name, version
-        The identifier of the operation.
+        Identifier of the operation.
     attributes
-        Strings by name.
+        Strings by attribute name.
     shapes
-        Shapes of all inputs, which are 32-bit floats.
+        Shapes of all inputs, which are float32.
     machine, tiles
-        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all of that machine.
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the number of tiles of an IPU, 0 for all tiles of that machine.
     ipus
-        Number of IPUs of the machine; the operation belongs to the first one.
+        Number of IPUs of the machine; the operation is on the first one.
 
     Raises
     ------
     PopArtError
-        No library registers it, or it refuses its arguments.
+        No library registers the operation, or it rejects its arguments.
     """
     runtime = _runtime()
     keys, values = ((ctypes.c_char_p * len(attributes))(*(text.encode() for text in texts)) for texts in (attributes, attributes.values()))
@@ -140,12 +140,12 @@ def open_operation(
 
 
 def load_operation(library: Path) -> None:
-    """Load a library, which registers its operations.
+    """Load a library; it registers its operations.
 
     Raises
     ------
     PopArtError
-        It cannot be loaded.
+        The library cannot be loaded.
     """
     _runtime()
     try:
@@ -155,7 +155,7 @@ def load_operation(library: Path) -> None:
 
 
 def _runtime() -> ctypes.CDLL:
-    """Load the substitute with global symbols: operations register themselves in it."""
+    """Load the substitute with global symbols, because operations register themselves in it."""
     found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
     found.snnc_popart_error.restype = ctypes.c_char_p

@@ -1,1 +1,1 @@
-"""The reference backend: executes a step program with dense NumPy arrays; the oracle that other backends are tested against."""
+"""The reference backend: it executes a step program with dense NumPy arrays and is the oracle for tests of all other backends."""

@@ -1,4 +1,4 @@
-"""The reference as a target."""
+"""The target ``reference``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceOptions(SequenceOptions):
-    """Options of the reference."""
+    """Options of the reference backend."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
     half: HalfNumbers | None = None
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
-    """Runs the step program as it is."""
+    """Runs the step program in this process, without emitting code."""
 
     def halves(self, options: ReferenceOptions) -> tuple[Half, ...]:
-        """Return the kinds of numbers that the step program stores as float16."""
+        """Return the kinds of values that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision, options.half, trains=options.loss is not None)

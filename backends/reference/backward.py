@@ -1,4 +1,4 @@
-"""One function for each backward operation: its contribution to the adjoints at step t."""
+"""Backward operations on NumPy arrays: one function per operation adds its contribution to the adjoints at step t."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_backward(op: BackwardOp, memory: SequenceArrays, t: int) -> None:
 
 
 def forget_before(memory: SequenceArrays, t: int) -> None:
-    """Clear the contributions of step `t` and later ones to the adjoints of earlier steps."""
+    """Clear the contributions of step `t` and later steps to the adjoints of earlier steps."""
     for op in memory.program.backward:
         if isinstance(op, NeuronAdjoint):
             for state in op.states:
@@ -65,7 +65,7 @@ def _add_to_source(memory: SequenceArrays, source: BufferValue, t: int, adjoint:
 
 
 def _sum_like(memory: SequenceArrays, gradient: str, values: Array) -> None:
-    """Add [B, n] to a gradient with one value per neuron, or one for all."""
+    """Add values [B, n], summed over the batch, to a gradient with one element per neuron or one for all neurons."""
     memory[gradient][...] += values.sum(axis=0) if memory[gradient].ndim else values.sum()
 
 
@@ -96,14 +96,14 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
 
 
 def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the past values that are stored as float16, as the backward pass reads them."""
+    """Return the past values that are stored as float16 with their rounding, as the backward pass reads them."""
     found: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
         for name in {canonical, f"{canonical}_prev"} & environment.keys():
             value = environment[name]
             centre = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
-            with np.errstate(over="ignore"):  # a value too large for float16 is stored as infinity, as on an IPU
+            with np.errstate(over="ignore"):  # float16 overflow gives infinity, as on an IPU
                 found[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
     return found
 
@@ -112,7 +112,7 @@ def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Ar
 def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         delta = memory[f"d_{op.target}"]
-        # Values beyond the largest float16 number become infinite, which loss scaling detects.
+        # Values that overflow float16 become infinite, which loss scaling detects.
         with np.errstate(over="ignore"):
             delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
         adjoint = delta @ memory[op.weight]

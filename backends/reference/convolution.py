@@ -12,16 +12,16 @@ from snnc.compiler.ir.arrays.windows import Windows
 
 
 def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
-    """View the values that every tap of every window reads.
+    """Return a view of the values that every tap of every window reads.
 
     Parameters
     ----------
     x
         [B, channels * size].
     windows
-        The positions of the windows.
+        Geometry of the windows.
     outside
-        Value of the padding, and of positions that a last window reads beyond it.
+        Value of the padding, and of positions beyond it that the last window reads.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
 
 
 def windows_into(taps: Array, windows: Windows) -> Array:
-    """Add every tap's contribution to the value that it read: the adjoint of :func:`windows_in`.
+    """Add the contribution of every tap to the value that it read: the adjoint of :func:`windows_in`.
 
     `taps` is [B, channels, *output, *kernel]; the result is [B, channels * size].
     """
@@ -55,7 +55,7 @@ def windows_into(taps: Array, windows: Windows) -> Array:
 
 
 def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:
-    """Padding, including the positions that a last window needs beyond it."""
+    """Return the padding, including the positions beyond it that the last window reads."""
     reach = [
         (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(windows.output, windows.stride, windows.kernel, windows.dilation, strict=True)
     ]
@@ -68,7 +68,7 @@ def convolve(x: Array, weight: Array, windows: Windows, groups: int) -> Array:
 
 
 def convolve_input_gradient(d_y: Array, weight: Array, windows: Windows, groups: int) -> Array:
-    """The adjoint of :func:`convolve` as a function of x."""
+    """Return the adjoint of :func:`convolve` with respect to x."""
     dimensions, inputs = len(windows.size), windows.channels // groups
     rows = _to_rows(d_y, windows, groups) @ _by_group(weight, groups)
     taps = rows.reshape(groups, len(d_y), *windows.output, inputs, *windows.kernel)
@@ -77,18 +77,18 @@ def convolve_input_gradient(d_y: Array, weight: Array, windows: Windows, groups:
 
 
 def convolve_weight_gradient(d_y: Array, x: Array, windows: Windows, groups: int) -> Array:
-    """The adjoint of :func:`convolve` as a function of the weight, summed over the batch; [groups, out / groups, taps]."""
+    """Return the adjoint of :func:`convolve` with respect to the weight, summed over the batch: [groups, out / groups, taps]."""
     gradient: Array = _to_rows(d_y, windows, groups).swapaxes(1, 2) @ _rows(x, windows, groups)
     return gradient
 
 
 def per_channel(values: Array, channels: int) -> Array:
-    """View [B, channels * output] as [B, channels, output]."""
+    """Return a view of [B, channels * output] as [B, channels, output]."""
     return values.reshape(len(values), channels, -1)
 
 
 def _rows(x: Array, windows: Windows, groups: int) -> Array:
-    """[groups, B * windows, channels / groups * taps]: one row per window."""
+    """Return the windows as rows: [groups, B * windows, channels / groups * taps]."""
     view, dimensions = windows_in(x, windows), len(windows.size)
     by_group = view.reshape(len(x), groups, windows.channels // groups, *view.shape[2:])
     rows = np.moveaxis(np.moveaxis(by_group, 0, 1), 2, 2 + dimensions)
@@ -96,17 +96,17 @@ def _rows(x: Array, windows: Windows, groups: int) -> Array:
 
 
 def _by_group(weight: Array, groups: int) -> Array:
-    """[groups, out / groups, taps]."""
+    """Return the weight as [groups, out / groups, taps]."""
     return weight.reshape(groups, len(weight) // groups, -1)
 
 
 def _to_rows(y: Array, windows: Windows, groups: int) -> Array:
-    """Turn [B, out * output] into [groups, B * windows, out / groups]."""
+    """Return [B, out * output] as [groups, B * windows, out / groups]."""
     count = math.prod(windows.output)
     return y.reshape(len(y), groups, -1, count).transpose(1, 0, 3, 2).reshape(groups, len(y) * count, -1)
 
 
 def _from_rows(rows: Array, batch: int) -> Array:
-    """Undo :func:`_to_rows`."""
+    """Return the inverse of :func:`_to_rows`."""
     groups, _, outputs = rows.shape
     return rows.reshape(groups, batch, -1, outputs).transpose(1, 0, 3, 2).reshape(batch, -1)

@@ -1,4 +1,4 @@
-"""The reference engine: any number of steps, any batch, float32 or float64."""
+"""The reference engine, for any number of steps and samples, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReferenceEngine:
     program
         The step program.
     dtype
-        float32 or float64, for everything.
+        Type of all values: float32 or float64.
     """
 
     steps: int | None = None
@@ -50,7 +50,7 @@ class ReferenceEngine:
         self._masks = masks_of(program)
         self._watched = {p.id for p in program.populations if p.label in watched(program)}
         self._adjoints: dict[str, Array] = {}
-        """Adjoints of the currents of watched populations at every step, from the last backward pass."""
+        """Adjoints of the currents of watched populations at all steps of the last backward pass."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -60,7 +60,7 @@ class ReferenceEngine:
     def loss_and_gradients(
         self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None, scale: float = 1.0
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and backward without changing anything; the gradients are those of the loss times `scale`.
+        """Run a sequence forward and backward, without an update; return the loss, and the gradients of the loss times `scale`.
 
         Raises
         ------
@@ -188,13 +188,13 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes, each counted once for all its readers, and with loss scaling that of skipped updates."""
+        """Return the number of dropped spikes, each counted once for all its readers, and of updates that loss scaling skipped."""
         scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
         skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
         return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}
 
     def close(self) -> None:
-        """Forget the state between steps and the last gradients."""
+        """Delete the state between steps and the last gradients."""
         self._window, self._gradients = None, {}
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:

@@ -1,4 +1,4 @@
-"""One function for each forward operation: its effect on the memory at step t."""
+"""Forward operations on NumPy arrays: one function per operation computes its results at step t."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
 
 
 def run_step(memory: SequenceArrays, t: int) -> None:
-    """Run the forward part of step `t`; the inputs of the step are in their buffers."""
+    """Run the forward part of step `t`; the inputs of the step must be in their buffers."""
     for info in memory.program.inputs:
         memory.send(f"{info.id}_in", t)
     for op in memory.program.forward:

@@ -1,4 +1,4 @@
-"""The arrays of a running step program."""
+"""Arrays of a step program while it runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_r
 class SequenceArrays:
     """Arrays of one sequence, by the names of the program's buffers.
 
-    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n], parameters unchanged.
+    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n]; parameters keep their shape.
     """
 
     program: StepProgram
@@ -31,11 +31,11 @@ class SequenceArrays:
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
     sent: dict[str, Array] = field(default_factory=dict)
-    """Sent spikes of the limited sources."""
+    """Buffer -> sent spikes, for the sources with a spike limit."""
     dropped: int = 0
     """Number of dropped spikes."""
     before: dict[str, Array] = field(default_factory=dict)
-    """Nonzero values of a buffer before the first step, for delayed reads."""
+    """Values of buffers before the first step, for delayed reads; missing values are 0."""
 
     def __post_init__(self) -> None:
         check_memory(self.program, self.steps, self.batch, self.dtype)
@@ -52,7 +52,7 @@ class SequenceArrays:
         return self.arrays[name]
 
     def read(self, value: BufferValue, t: int) -> Array:
-        """Return [B, n]: `value` at step `t`."""
+        """Return `value` at step `t`: [B, n]."""
         if t >= value.delay:
             now: Array = self.arrays[value.buffer][t - value.delay]
             return now
@@ -60,21 +60,21 @@ class SequenceArrays:
         return first
 
     def received(self, value: BufferValue, t: int) -> Array:
-        """Return [B, n]: the part of `value` that connections receive at step `t`."""
+        """Return `value` at step `t` without dropped spikes, as connections receive it: [B, n]."""
         if value.buffer in self.sent and t >= value.delay:
             now: Array = self.sent[value.buffer][t - value.delay]
             return now
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
-        """Return the adjoint that dense connections return to `value` of step `t`; with a gradient window, it is 0 for dropped spikes."""
+        """Return the `adjoint` of `value` at step `t` from a dense connection; with a gradient window, it is 0 for dropped spikes."""
         if value.buffer not in self._without_returns:
             return adjoint
         at = t - value.delay
         return np.where(self.sent[value.buffer][at] == self.arrays[value.buffer][at], adjoint, adjoint.dtype.type(0))
 
     def send(self, buffer: str, t: int) -> None:
-        """Choose the spikes of a buffer that leave it at step `t`."""
+        """Choose the spikes that a source sends at step `t`."""
         limit = self._limited.get(buffer)
         if limit is not None:
             spikes = self.arrays[buffer][t]
@@ -97,7 +97,7 @@ class SequenceArrays:
 
 
 def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
-    """Refuse a sequence that does not fit the machine's memory, before allocating any.
+    """Raise an error, before allocating, for a sequence that does not fit in the machine's memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Updates of parameters by the equations of the optimisers, :mod:`snnc.compiler.losses.update_rules`."""
+"""Updates of parameters by the equations of the optimisers (:mod:`snnc.compiler.losses.update_rules`)."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from snnc.compiler.neurons.interpret import evaluate
 
 @dataclass
 class OptimizerState:
-    """Moments of all parameters, and the number of steps so far."""
+    """Moments of all parameters, and the number of updates so far."""
 
     optimizer: Optimizer
     count: int = 0
     moments: dict[str, dict[str, Array]] = field(default_factory=dict)
-    """Name of a moment -> parameter -> its values; missing values are 0."""
+    """Name of a moment -> parameter -> values; missing values are 0."""
 
     @cached_property
     def rule(self) -> UpdateRule:
-        """The equations."""
+        """The equations of the optimiser."""
         return rule_of(self.optimizer)
 
     @cached_property
     def scale(self) -> ScaleState:
-        """The factor of the loss's gradient."""
+        """The state of the loss scale."""
         return ScaleState(1.0 if self.optimizer.loss_scale is None else self.optimizer.loss_scale.factor)
 
     def skips(self, gradients: Iterable[Array]) -> bool:
-        """Return whether an update is skipped, because the loss is scaled and some gradients are not finite, and count it."""
+        """Return whether an update is skipped because the loss is scaled and some gradients are not finite; update the loss scale."""
         rule = self.optimizer.loss_scale
         if rule is None:
             return False
@@ -46,11 +46,11 @@ class OptimizerState:
         return not finite
 
     def moments_of(self, moment: str) -> dict[str, Array]:
-        """The values under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
+        """Return the values of a moment (named in :func:`~snnc.backends.training.moments.moments`) by parameter."""
         return self.moments.setdefault(moment, {})
 
     def begin(self, gradients: Mapping[str, Array]) -> float:
-        """Start an update, one for all parameters; return the factor that clips the joint norm of all gradients to `clip_norm`."""
+        """Start an update of all parameters; return the factor that clips the joint norm of all gradients to `clip_norm`."""
         self.count += 1
         limit = self.rule.clip_norm
         if limit is None:
@@ -61,7 +61,7 @@ class OptimizerState:
         return 1.0 if factor >= 1 else factor
 
     def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
-        """Change `parameter` in place."""
+        """Update `parameter` in place."""
         rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
         stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
         given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
@@ -73,7 +73,7 @@ class OptimizerState:
     def change_half(
         self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
     ) -> None:
-        """Change a parameter that is stored as float16, in place: the update is computed as usual, then rounded."""
+        """Update a parameter that is stored as float16, in place: the update is computed as usual, then rounded."""
         remainders = self.moments_of(REMAINDER)
         exact = parameter + remainders.get(name, np.zeros_like(parameter))
         self.change(name, exact, gradient, learning_rate, settings, scale)
@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """The rounding of a parameter's updates, and its number among the updated parameters."""
+    """How updates of a parameter are rounded, and its index among the updated parameters."""
 
     rounding: WeightRounding
     number: int

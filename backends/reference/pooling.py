@@ -23,7 +23,7 @@ def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Arr
 
 
 def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:
-    """The adjoint of :func:`pool` at `x`; for a maximum it goes to the first of equal values."""
+    """Return the adjoint of :func:`pool` at `x`; that of a maximum goes to the first of equal values."""
     adjoint = d_y.reshape(len(d_y), windows.channels, *windows.output)
     if kind == "average":
         adjoint = adjoint / _divisors(windows, count_padding, x)
@@ -34,13 +34,13 @@ def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_
 
 
 def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
-    """[B, channels, *output, taps]."""
+    """Return the values that the taps read: [B, channels, *output, taps]."""
     view = windows_in(x, windows, -np.inf if kind == "max" else 0.0)
     return view.reshape(*view.shape[: 2 + len(windows.size)], -1)
 
 
 def _summed(values: Array) -> Array:
-    """Sum the last axis from its front, as the programs do; NumPy's own sum works pairwise."""
+    """Sum the last axis in ascending order, as emitted programs do; ``numpy.sum`` uses pairwise summation."""
     found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
     return found
 
@@ -50,20 +50,20 @@ def _divisors(windows: Windows, count_padding: bool, like: Array) -> Array:
 
 
 def _first_maximum(values: Array) -> Array:
-    """True at the first maximum along the last axis."""
+    """Return a Boolean array that is true at the first maximum along the last axis."""
     first: Array = np.arange(values.shape[-1]) == values.argmax(axis=-1)[..., None]
     return first
 
 
 def reduce(x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
-    """Sum, mean or maximum of [B, *shape], flattened, over `axes`; the result is [B, rest]."""
+    """Return the sum, mean or maximum over `axes` of x [B, *shape], which is given flattened; the result is [B, rest]."""
     values = _outer_and_reduced(x, shape, axes)
     reduced: Array = values.max(axis=-1) if kind == "max" else _summed(values)
     return reduced / values.shape[-1] if kind == "mean" else reduced
 
 
 def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
-    """The adjoint of :func:`reduce` at `x`; for a maximum it goes to the first of equal values."""
+    """Return the adjoint of :func:`reduce` at `x`; that of a maximum goes to the first of equal values."""
     values = _outer_and_reduced(x, shape, axes)
     shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
     given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
@@ -74,7 +74,7 @@ def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], k
 
 
 def _outer_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
-    """[B, rest, reduced]: the values to be reduced are along the last axis."""
+    """Return the values with those to be reduced along the last axis: [B, rest, reduced]."""
     outer = [i for i in range(len(shape)) if i not in axes]
     turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*outer, *axes)))
     return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))

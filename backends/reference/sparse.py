@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def sparse_product(x: Array, weight: Array, pattern: Pattern) -> Array:
-    """``x @ W.T`` for [B, inputs]; the result is [B, outputs]."""
+    """Return ``x @ W.T``: [B, inputs] -> [B, outputs]."""
     product: Array = (_matrix(weight, pattern) @ x.T).T
     return product
 
 
 def sparse_input_gradient(d_y: Array, weight: Array, pattern: Pattern) -> Array:
-    """The adjoint of :func:`sparse_product` as a function of x: ``d_y @ W``."""
+    """Return the adjoint of :func:`sparse_product` with respect to x: ``d_y @ W``."""
     adjoint: Array = (_matrix(weight, pattern).T @ d_y.T).T
     return adjoint
 
 
 def sparse_weight_gradient(d_y: Array, x: Array, pattern: Pattern) -> Array:
-    """The adjoint of :func:`sparse_product` as a function of the weight's entries, summed over the batch."""
+    """Return the adjoint of :func:`sparse_product` with respect to the entries of the weight, summed over the batch."""
     rows, columns = pattern.rows, pattern.indices
     gradient: Array = d_y[0, rows] * x[0, columns]
     for sample in range(1, len(x)):
@@ -33,6 +33,6 @@ def sparse_weight_gradient(d_y: Array, x: Array, pattern: Pattern) -> Array:
 
 
 def _matrix(weight: Array, pattern: Pattern) -> csr_array:
-    from scipy.sparse import csr_array  # this import takes 0.2 s, which networks without sparse weights can save
+    from scipy.sparse import csr_array  # takes 0.2 s, needed only for sparse weights
 
     return csr_array((weight, pattern.indices, pattern.indptr), shape=pattern.shape)

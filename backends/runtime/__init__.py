@@ -1,1 +1,1 @@
-"""The session and the engine protocol that every backend implements."""
+"""The engine protocol that every backend implements, and the inputs, weights and predictions of sessions."""

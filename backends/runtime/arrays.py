@@ -1,4 +1,4 @@
-"""Conversion from the arrays of a model's file to [T, B, …] and back."""
+"""Conversion of arrays between the layout of a model's file and [T, B, …]."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def checked(values: object, kind: Kind, where: str) -> Array:
     Raises
     ------
     DataTypeError, DataNotFiniteError, NotBinaryError
-        The values are invalid; the message gives the position and the number of these values.
+        Some values are invalid; the message gives the position of the first one and their number.
     """
     array = array_of(values, where)
     if array.dtype.kind not in "biuf":
-        raise DataTypeError(f"{where} holds {array.dtype}; give real numbers.")
+        raise DataTypeError(f"{where} contains {array.dtype}; give real numbers.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         index = np.argwhere(~np.isfinite(array))
         raise DataNotFiniteError(
@@ -38,12 +38,12 @@ def checked(values: object, kind: Kind, where: str) -> Array:
 
 
 def array_of(values: object, where: str) -> Array:
-    """Return `values` as an array; a tensor of PyTorch is copied from its device.
+    """Return `values` as an array; a PyTorch tensor is copied from its device.
 
     Raises
     ------
     DataTypeError
-        They have no uniform shape, or are objects.
+        The rows have different lengths, or the values are objects.
     """
     try:
         if hasattr(values, "detach") and hasattr(values, "cpu"):
@@ -51,16 +51,16 @@ def array_of(values: object, where: str) -> Array:
         array = np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise DataTypeError(f"{where} is not an array of numbers ({reason}); give one whose rows all have one length.") from None
+        raise DataTypeError(f"{where} is not an array of numbers ({reason}); give an array whose rows all have the same length.") from None
     if array.dtype == object:
         kinds = sorted({type(item).__name__ for item in array.flat})
         contents = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"
-        raise DataTypeError(f"{where} holds {contents}, not numbers; give an array of numbers whose rows all have one length.")
+        raise DataTypeError(f"{where} contains {contents}, not numbers; give an array of numbers whose rows all have the same length.")
     return array
 
 
 def to_sequence(array: Array, info: InputInfo) -> Array:
-    """Convert an array in the file's layout to [T, B, *shape]; T and B are 1 if it has no such axis.
+    """Convert an array in the file's layout to [T, B, *shape]; T or B is 1 if the file has no such axis.
 
     A static input, which has no time axis, also accepts an array with a leading time axis.
 
@@ -98,7 +98,7 @@ def describe(shape: Shape, layout: FileLayout) -> str:
 def from_sequence(record: Array, info: OutputInfo) -> Array:
     """Convert [T, B, *shape] to the file's layout, reduced over time according to its readout.
 
-    If the file has no time axis and there are several steps, time comes first; likewise the batch axis after it.
+    If the file has no time axis but there are several steps, a leading time axis is added; likewise a batch axis after it.
     """
     time, batch = info.layout.time_axis, info.layout.batch_axis
     record = record[slice(*info.window)]
@@ -116,7 +116,7 @@ def from_sequence(record: Array, info: OutputInfo) -> Array:
 
 
 def summarise(record: Array, readout: str) -> Array:
-    """Apply a readout over the first axis."""
+    """Apply a readout along the first axis."""
     match readout:
         case "last":
             result = record[-1]

@@ -15,7 +15,7 @@ class BatchedData(Protocol):
         ...
 
     def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Yield inputs, [T, B, *shape] or a mapping of such by name, and targets.
+        """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets.
 
         Parameters
         ----------

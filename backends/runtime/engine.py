@@ -1,4 +1,4 @@
-"""The engine protocol: a few primitives over arrays in canonical form; :class:`snnc.backends.session.BackendSession` does the rest."""
+"""Protocols of engines: a few operations on arrays in canonical form, on which :class:`snnc.backends.session.BackendSession` is built."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class OptimizerValues:
     Attributes
     ----------
     updates
-        Number of updates so far; Adam's corrections depend on it.
+        Number of updates so far; the bias corrections of Adam depend on it.
     moments
         ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum has none.
     loss_scale
-        The factor of the loss's gradient, and the updates since it changed; None: the loss is not scaled.
+        The loss scale, and the number of updates since it last changed; None: the loss is not scaled.
     """
 
     updates: int
@@ -35,7 +35,7 @@ class OptimizerValues:
 
 
 class Engine(Protocol):
-    """A loaded network. Ids and parameter names are those of its step program; arrays are C-contiguous.
+    """A loaded network. Ids and parameter names are those of its step program. Arrays are C-contiguous.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Engine(Protocol):
         ...
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """Set the parameters that `values` names; the state of the optimiser stays."""
+        """Set the parameters that `values` names; the state of the optimiser does not change."""
         ...
 
     def counters(self) -> dict[str, int]:
@@ -91,7 +91,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class SteppingEngine(Protocol):
-    """An engine that can also run one step at a time and keep the state in between."""
+    """An engine that can also run one step at a time and keep the state between steps."""
 
     def reset(self, batch: int, initial: Initial) -> None:
         """Start a sequence of unknown length."""
@@ -104,7 +104,7 @@ class SteppingEngine(Protocol):
 
 @runtime_checkable
 class GradientEngine(Protocol):
-    """An engine that exposes the gradients of the last training step, for tests."""
+    """An engine that returns the gradients of the last training step, for tests."""
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
@@ -113,10 +113,10 @@ class GradientEngine(Protocol):
 
 @runtime_checkable
 class AdjointEngine(Engine, GradientEngine, Protocol):
-    """An engine of fixed steps and samples whose program has an ``ExternalLoss``: a caller computes the loss."""
+    """An engine of fixed steps and samples whose program has an ``ExternalLoss``: the caller computes the loss."""
 
     def run_backward(self, adjoint: Array) -> None:
-        """Run backward from the last :meth:`forward`; `adjoint` is [T, B, n], of the output that the loss reads."""
+        """Run backward from the last :meth:`forward`; `adjoint` [T, B, n] is that of the output that the loss reads."""
         ...
 
     def adjoint_of(self, tensor: str) -> Array:
@@ -134,8 +134,8 @@ class PrefetchingEngine(Protocol):
         ...
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """Offer the batch after the next one; with a `target`, for training. If the batch after the next runs with exactly the
-        same objects, it uses their values at the time of the offer; any other batch may run instead."""
+        """Offer the batch after the next one, for training if `target` is given. If that batch later runs with exactly the same
+        objects, the engine uses their values at the time of the offer. Any other batch may run instead."""
         ...
 
 
@@ -146,7 +146,7 @@ def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
 
 @runtime_checkable
 class BoundedEngine(Protocol):
-    """An engine that accepts any batch, but runs only as many samples at once as fit its memory."""
+    """An engine that accepts any batch, but can run only as many samples at once as fit in its memory."""
 
     def max_samples(self, steps: int, batch: int) -> int:
         """Return how many of `batch` samples to run at once, 1 or more."""
@@ -167,7 +167,7 @@ class GatheringEngine(Protocol):
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
 
-        The loss is averaged over `samples`, the total of all parts: the update equals that of all of them at once.
+        The loss is averaged over `samples`, the total of all parts, so the update equals that of the undivided batch.
         """
         ...
 
@@ -177,27 +177,27 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     """An engine that can compute gradients without an update, and update from them later."""
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
-        """Sum the gradients of `parts` and change no parameter; return the loss.
+        """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`, of which the parts may be a subset: the returned loss is their share.
+        The loss is averaged over `samples`. If `parts` contain only some of them, the returned loss is the share of these.
         """
         ...
 
     def change_parameters(self, learning_rate: float) -> None:
-        """Make one update from the gathered gradients."""
+        """Make one update from the summed gradients."""
         ...
 
     def adjoint_of(self, tensor: str) -> Array:
-        """Return [T, B, n], the adjoint of the current of a watched population, ``d_<id>``, of the last part."""
+        """Return the adjoint of the current of a watched population, ``d_<id>``, in the last part: [T, B, n]."""
         ...
 
 
 @runtime_checkable
 class RepeatingEngine(Protocol):
-    """An engine that can compute the gradients of its last sequence again after a change of parameters that only adjoints read."""
+    """An engine that can repeat the backward pass of its last sequence after a change of parameters that only this pass reads."""
 
     def gather_again(self, samples: int) -> float:
-        """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, one of `samples`; return its loss."""
+        """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, a part of `samples`; return its loss."""
         ...
 
 
@@ -207,12 +207,12 @@ class AccumulatingEngine(Protocol):
 
     @property
     def accumulates(self) -> bool:
-        """Whether its program was compiled for that."""
+        """Whether its program was compiled with ``accumulate``."""
         ...
 
 
 def profile_of(engine: Engine) -> dict[str, Any]:
-    """Return the engine's own report; nothing if it has none."""
+    """Return the engine's report of counters and times; empty if it has none."""
     read = getattr(engine, "profile", None)
     found: dict[str, Any] = {} if read is None else read()
     return found
@@ -227,29 +227,29 @@ def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
 
 @runtime_checkable
 class ResumableEngine(Protocol):
-    """An engine whose optimiser can be read and set, so that training can continue where another stopped."""
+    """An engine whose optimiser can be read and set, so that training can continue where an earlier run stopped."""
 
     def get_optimizer(self) -> OptimizerValues:
-        """Return a copy of the optimiser's state."""
+        """Return a copy of the state of the optimiser."""
         ...
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """Set the optimiser's whole state; `values` names every learned parameter and moment."""
+        """Set the complete state of the optimiser; `values` contains every moment of every learned parameter."""
         ...
 
 
 @runtime_checkable
 class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
-    """An engine that allows changes to gradients between the backward pass and the update, for processes that share a batch."""
+    """An engine whose gradients can be changed between the backward pass and the update, for processes that share a batch."""
 
     @property
     def device(self) -> int | None:
-        """Number of the GPU whose addresses it accepts, besides the host's; None: host addresses only."""
+        """Number of the GPU whose memory addresses it accepts, besides the host's; None: host addresses only."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """A text that is equal for equal programs, independent of their weights."""
+        """A digest of the program, independent of its weights."""
         ...
 
     @property
@@ -258,20 +258,20 @@ class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
         ...
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
-        """Sum the gradients of `parts` and change no parameter; return the loss.
+        """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`, of which the parts may be a subset: the returned loss is their share.
+        The loss is averaged over `samples`. If `parts` contain only some of them, the returned loss is the share of these.
         """
         ...
 
     def gradients_to(self, address: int) -> None:
-        """Copy all gradients to memory, consecutively in the model's orientation; the copy is complete on return."""
+        """Copy all gradients, one after another in the model's orientation, to memory at `address`; the copy is complete on return."""
         ...
 
     def gradients_from(self, address: int) -> None:
-        """Set all gradients from memory in the layout of :meth:`gradients_to`, which may be changed after the return."""
+        """Set all gradients from memory in the layout of :meth:`gradients_to`; the caller may change this memory after the return."""
         ...
 
     def change_parameters(self, learning_rate: float) -> None:
-        """Make one update from the gathered or set gradients."""
+        """Make one update from the current gradients."""
         ...

@@ -1,4 +1,4 @@
-"""An engine of a program with populations in parts, presented as the engine of the author's network."""
+"""Wrapper of the engine of a program with split populations, with the interface of the author's network."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from snnc.compiler.tiles.partition import Correspondence
 
 
 class EngineOfParts(EngineWrapper[Engine]):
-    """Forwards all calls in the author's order; counters are those of the parts' buses.
+    """Translates the arrays of all calls between the network and the program with split populations; counters are those of this program.
 
     Parameters
     ----------
     engine
-        Runs the program of the parts.
+        Engine of the program with split populations.
     between
-        The meaning of its names and numbers.
+        Correspondence between the names and indices of the two programs.
     """
 
     def __init__(self, engine: Engine, between: Correspondence) -> None:

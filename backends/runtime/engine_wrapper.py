@@ -10,7 +10,7 @@ Inner = TypeVar("Inner", bound=Engine)
 
 
 class EngineWrapper(Generic[Inner]):
-    """The methods that a wrapper passes on unchanged; see :class:`~snnc.backends.runtime.engine.Engine`."""
+    """Forwards the methods that wrappers do not change; see :class:`~snnc.backends.runtime.engine.Engine`."""
 
     def __init__(self, engine: Inner) -> None:
         self.engine = engine

@@ -1,4 +1,4 @@
-"""Errors of building and running a network, and of its data."""
+"""Errors of sessions: their data, training and weight files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LabelRangeError(SessionError):
 
 
 class NotBinaryError(SessionError):
-    """An array of spikes holds something other than 0 and 1."""
+    """An array of spikes contains values other than 0 and 1."""
 
     code = "SNNC-E507"
 
@@ -78,7 +78,7 @@ class ClosedError(SessionError):
 
 
 class WeightsError(SessionError):
-    """A set of weights lacks parameters, or has some that the network does not have."""
+    """A set of weights lacks some of the network's parameters, or contains others."""
 
     code = "SNNC-E513"
 
@@ -102,19 +102,19 @@ class WeightFileError(SessionError):
 
 
 class MemoryNeededError(SessionError):
-    """A sequence needs more memory than the machine has, or than a training step may use."""
+    """A sequence needs more memory than the machine has, or than it is allowed to use."""
 
     code = "SNNC-E517"
 
 
 class AmbiguousOutputError(SessionError):
-    """A prediction could be made from several outputs."""
+    """A prediction needs one output, but the network has several."""
 
     code = "SNNC-E518"
 
 
 class TrainingOptionError(SessionError):
-    """A number of epochs, a batch size or a learning rate is out of range."""
+    """A training option, such as the number of epochs, the batch size or the learning rate, is out of range."""
 
     code = "SNNC-E519"
 
@@ -126,19 +126,19 @@ class GradientWindowError(SessionError):
 
 
 class SpikeLimitError(SessionError):
-    """A capacity, or a way of dropping spikes, is out of range or not possible on a target."""
+    """A spike capacity is out of range, or the target does not support it or the policy for dropping spikes."""
 
     code = "SNNC-E597"
 
 
 class EventsError(SessionError):
-    """Events are not rows of distinct firing neurons."""
+    """Events are not rows of distinct, ascending neuron ids."""
 
     code = "SNNC-E533"
 
 
 class TorchTensorError(SessionError):
-    """A compiled module cannot take a tensor: wrong device, wrong type, or it requires a gradient that was not compiled."""
+    """A compiled module cannot accept a tensor: its device or type is wrong, or it requires a gradient that was not compiled."""
 
     code = "SNNC-E534"
 
@@ -150,7 +150,7 @@ class OptimizerValuesError(SessionError):
 
 
 class UnsharedTargetError(SessionError):
-    """Several processes should train together on a target that cannot sum gradients over processes."""
+    """Several processes were started to train together, but the target cannot sum gradients over processes."""
 
     code = "SNNC-E547"
 
@@ -168,13 +168,13 @@ class RanksDifferError(SessionError):
 
 
 class DivergedError(SessionError):
-    """Training reached a loss, or parameters, that are not finite; the weights are the last good ones."""
+    """A loss or parameter became NaN or infinite during training; the weights were reset to the last finite ones."""
 
     code = "SNNC-E535"
 
 
 class UnfinishedTrainingError(SessionError):
-    """A project's training was stopped, and no option chooses between resuming it and starting another one."""
+    """The training of a project was stopped, and no option says whether to resume it or to start again."""
 
     code = "SNNC-E536"
 
@@ -192,25 +192,25 @@ class CheckpointError(SessionError):
 
 
 class CheckpointIntervalError(SessionError):
-    """The time between two checkpoints is not a duration."""
+    """The interval between two checkpoints is not a duration."""
 
     code = "SNNC-E539"
 
 
 class BatchesError(SessionError):
-    """The iterable of a training run's batches yields none, yields them only once, or yields other items than pairs (samples, labels)."""
+    """The iterable of training batches yields no batches, can be iterated only once, or yields items other than pairs (samples, labels)."""
 
     code = "SNNC-E570"
 
 
 class LabelsMissingError(SessionError):
-    """There are samples without labels, or labels in addition to batches that have their own."""
+    """Samples have no labels, or labels were given for batches that contain their own."""
 
     code = "SNNC-E571"
 
 
 class RanksGroupError(SessionError):
-    """Processes that train together cannot reach each other, or cannot exchange their kind of memory."""
+    """Processes that train together cannot reach each other, or have no way to exchange arrays in their memory."""
 
     code = "SNNC-E551"
 

@@ -1,4 +1,4 @@
-"""Spikes as events: ids of the neurons that fire, in rows of steps and samples."""
+"""Spikes as events: for each step and sample, the ids of the neurons that fire."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _TABLE: Final = 64
-"""A table of all numbers below a bound replaces sorting if it is at most this many times as long as the list of numbers."""
+"""Counting sort replaces sorting if the range of the numbers is at most this many times as long as their list."""
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
     """A binary array that stores only its ones, in compressed rows (CSR).
 
-    It can replace an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The targets cpu and
-    cuda read it directly; others get the dense array of each batch.
+    It can replace an array wherever a session accepts spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The targets cpu and
+    cuda read it directly; for others, each batch is converted to a dense array.
 
     Attributes
     ----------
     begin
-        [n m + 1]: start of each row's ids, and the number of ids.
+        [n m + 1]: start of each row in `ids`, then the number of ids.
     ids
-        Flat indices into an array of `shape`'s axes after the first two; distinct within a row, ascending.
+        Flat neuron indices, over the axes of `shape` after the first two; distinct and ascending within a row.
     shape
         (n, m, *shape) of the represented array; row r is ``array[r // m, r % m]``.
 
     Raises
     ------
     EventsError
-        The numbers are not rows of such ids.
+        `begin` and `ids` do not have this form.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class Events:
         rows, size = self.shape[0] * self.shape[1], prod(self.shape[2:])
         if len(begin) != rows + 1 or begin[0] != 0 or begin[-1] != len(ids) or (begin[1:] < begin[:-1]).any():
             raise EventsError(
-                f"{len(begin)} beginnings do not divide {len(ids)} ids into {rows} rows; give {rows + 1}, from 0 to {len(ids)}."
+                f"{len(begin)} row starts do not divide {len(ids)} ids into {rows} rows; give {rows + 1}, from 0 to {len(ids)}."
             )
         if len(ids) and (ids.min() < 0 or ids.max() >= size):
             raise EventsError(
-                f"an event has the id {int(ids.max() if ids.max() >= size else ids.min())}; there are {size} neurons, from 0."
+                f"an event has the id {int(ids.max() if ids.max() >= size else ids.min())}; the {size} neurons have ids from 0."
             )
         behind = ids[1:] <= ids[:-1]
         inner = begin[(begin > 0) & (begin < len(ids))]
@@ -74,7 +74,7 @@ class Events:
 
     @classmethod
     def from_dense(cls, array: npt.ArrayLike) -> Self:
-        """List the nonzero values of an array [n, m, *shape]."""
+        """Return the events of the nonzero values of an array [n, m, *shape]."""
         dense = np.asarray(array)
         if dense.ndim < 3:
             raise EventsError(f"an array of shape {list(dense.shape)} has no rows of neurons; give [n, m, *shape].")
@@ -83,7 +83,7 @@ class Events:
 
     @classmethod
     def from_aer(cls, first: npt.ArrayLike, second: npt.ArrayLike, ids: npt.ArrayLike, shape: Shape) -> Self:
-        """Sort addresses of events into rows; duplicate addresses are one event.
+        """Return the events with the given addresses, in any order; duplicate addresses are one event.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Events:
         size = prod(shape[2:])
         for axis, (given, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
             if len(given) != len(one) or (len(given) and (given.min() < 0 or given.max() >= bound)):
-                raise EventsError(f"addresses {axis} of the events are not one number for each of {len(one)}, from 0 and below {bound}.")
+                raise EventsError(f"addresses {axis} of the events must be one number per event ({len(one)}), from 0 to {bound - 1}.")
         places = _distinct((one * shape[1] + two) * size + neurons, shape[0] * shape[1] * size)
         starts = np.arange(shape[0] * shape[1] + 1) * size
         edges = np.searchsorted(places, starts if starts[-1] > np.iinfo(places.dtype).max else starts.astype(places.dtype))
@@ -123,14 +123,14 @@ class Events:
 
     @classmethod
     def _known(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
-        """Make events from numbers that were checked before."""
+        """Create events from arrays that have been checked."""
         made = object.__new__(cls)
         for name, value in (("begin", begin), ("ids", ids), ("shape", shape)):
             object.__setattr__(made, name, value)
         return made
 
     def rows(self, wanted: npt.NDArray[np.integer[Any]]) -> Self:
-        """Return the rows with the numbers `wanted` [n, m], in that order."""
+        """Return the rows with the indices `wanted` [n, m], in that order."""
         begin, chosen = self.begin.astype(np.int64), np.asarray(wanted).reshape(-1)
         counts = (begin[1:] - begin[:-1])[chosen]
         begins = _begins(counts)
@@ -145,19 +145,19 @@ class Events:
         return self.rows(np.arange(self.shape[0])[:, None] * self.shape[1] + chosen[None, :])
 
     def of_samples(self, chosen: npt.NDArray[np.integer[Any]]) -> Self:
-        """Take samples of [samples, T, *shape] and return [T, samples, *shape]."""
+        """Select samples of an array [samples, T, *shape] and return [T, samples, *shape]."""
         return self.rows(np.asarray(chosen)[None, :] * self.shape[1] + np.arange(self.shape[1])[:, None])
 
 
 def _check_shape(shape: Shape) -> None:
     if len(shape) < 3 or min(shape) < 1:
-        raise EventsError(f"the events represent an array of shape {shape}; it needs two axes of rows and one of neurons, none empty.")
+        raise EventsError(f"the events represent an array of shape {shape}; it needs two axes of rows and one or more of neurons.")
 
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
     """Sort numbers below `bound` and remove repetitions.
 
-    If many of them occur, a table of all numbers is faster; otherwise narrow numbers are sorted, which takes half the time.
+    If many of them occur, counting sort is faster. Otherwise they are sorted in the narrowest type, which takes half the time.
     """
     if bound <= _TABLE * len(places):
         occurs = np.zeros(bound, bool)
@@ -171,7 +171,7 @@ def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integ
 
 def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if np.ndim(array) != 1 or np.asarray(array).dtype.kind not in "iu":
-        raise EventsError(f"the {name} of events must be one row of whole numbers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
+        raise EventsError(f"the {name} of events must be one row of integers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
     found: npt.NDArray[Any] = np.asarray(array).astype(np.int64, copy=False)
     return found
 
@@ -181,7 +181,7 @@ def _begins(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
 
 
 InputValues: TypeAlias = Array | Events
-"""Types that a session accepts for an input."""
+"""Checked values of an input: dense or events."""
 
 
 def densely(inputs: Mapping[str, InputValues]) -> dict[str, Array]:

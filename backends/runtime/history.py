@@ -17,7 +17,7 @@ class Validation:
     Attributes
     ----------
     loss
-        Mean over the samples; NaN if the network was compiled without a loss.
+        Mean over the samples; NaN without a loss.
     accuracy
         Share of samples whose class is predicted; NaN if the targets are not classes.
     metrics
@@ -30,7 +30,7 @@ class Validation:
 
     @property
     def text(self) -> str:
-        """Loss, accuracy and those metrics that are numbers, in words."""
+        """One line with the loss, the accuracy and all metrics that are numbers."""
         accuracy = "" if self.accuracy != self.accuracy else f", accuracy {100 * self.accuracy:.1f} %"
         others = "".join(f", {name} {value:.4g}" for name, value in self.metrics.items() if isinstance(value, int | float))
         return f"validation loss {self.loss:.4f}{accuracy}{others}"
@@ -60,11 +60,11 @@ class Epoch:
     number: int
     """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """Number of the epoch before which the training ends."""
+    """Number of epochs after which the training ends, counted like `number`."""
     loss: float
     """Mean loss over the samples."""
     seconds: float
-    """Duration in this run, without the validation."""
+    """Duration in seconds, in this run and without the validation."""
     validation: Validation | None = None
     """Results on the validation data; None without such data."""
     learning_rate: float = math.nan
@@ -74,38 +74,38 @@ class Epoch:
 
     @property
     def text(self) -> str:
-        """Number, losses, accuracy and duration in words."""
+        """One line with number, losses, accuracy and duration."""
         validated = "" if self.validation is None else f", {self.validation.text}"
         return f"epoch {self.number + 1}: loss {self.loss:.4f}{validated}, {self.seconds:.1f} s"
 
 
 @dataclass
 class History:
-    """Losses of a training run, for the epochs that ended in it."""
+    """Losses of a training run, for each epoch that ended in it."""
 
     losses: list[float] = field(default_factory=list)
     """Mean loss of the samples of each epoch."""
     batch_losses: list[list[float]] = field(default_factory=list)
     """Loss of each batch of each epoch."""
     seconds: list[float] = field(default_factory=list)
-    """Duration of each epoch."""
+    """Duration of each epoch in seconds."""
     validation: list[Validation] = field(default_factory=list)
     """Results on the validation data after each epoch; empty without such data."""
     best_epoch: int | None = None
     """Number of the epoch with the best validation so far, from 0; None without validation data."""
     stopped_early: bool = False
-    """Whether training ended before its last epoch because the validation no longer improved."""
+    """Whether training ended before its last epoch because the validation result stopped improving."""
     dropped: int = 0
-    """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
+    """Samples that each epoch skipped because they did not fill a batch; with shuffling, they differ from epoch to epoch."""
     skipped_updates: int = 0
     """Number of updates that loss scaling skipped because a gradient was not finite."""
 
     @property
     def note(self) -> str:
-        """Sentences about skipped samples and updates, or nothing."""
+        """Sentences about skipped samples and updates; empty if none were skipped."""
         found = []
         if self.dropped:
-            found.append(f"{self.dropped} samples of each epoch were left out: they do not fill the compiled batch.")
+            found.append(f"{self.dropped} samples of each epoch were skipped: they do not fill the compiled batch.")
         if self.skipped_updates:
-            found.append(f"{self.skipped_updates} updates were skipped: some of their gradients, times the loss scale, were not finite.")
+            found.append(f"{self.skipped_updates} updates were skipped: their gradients, times the loss scale, were not all finite.")
         return " ".join(found)

@@ -1,4 +1,4 @@
-"""Initial states by the author's names."""
+"""Initial values of states, given by the author's names."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 
 
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
-    """Turn names into (population id, canonical state or output buffer), and numbers or one sample's values into [B, n].
+    """Return initial values as (population id, canonical state or output buffer) -> [B, n].
 
-    A state that delayed connections also read is set for both. States that are parts of an array, such as ``state[0]`` and
-    ``state[1]``, may be given as the whole array ``state``.
+    `given` contains, by the author's names, numbers or arrays of one sample or of all samples.
+
+    A state that delayed connections also read is set in the population and in the output buffer. If states are parts of an array, such
+    as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
 
     Raises
     ------
     UnknownNameError
         A name is not a state.
     DataShapeError
-        A value does not fit its population.
+        A value does not have the shape of its population.
     """
     known = state_names(program)
     populations = {info.id: info for info in program.populations}
@@ -43,7 +45,7 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
             if array.shape not in ((), info.shape, (batch, *info.shape)):
                 raise DataShapeError(
                     f"the initial state {name!r} has shape {list(array.shape)}; "
-                    f"it takes a number, {list(info.shape)} or {[batch, *info.shape]}."
+                    f"give a number, {list(info.shape)} or {[batch, *info.shape]}."
                 )
             full = np.broadcast_to(array, (batch, *info.shape))
             found[info.id, place] = full.reshape(batch, size(info.shape))
@@ -54,19 +56,19 @@ def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shap
     parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(
-            f"the initial state {name!r} has shape {list(shape)}, which has no parts {', '.join(parts)}; give it as in the file."
+            f"the initial state {name!r} has shape {list(shape)}, which does not contain {', '.join(parts)}; give it as in the file."
         )
     raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
 
 
 def state_names(program: StepProgram) -> dict[str, StateRef]:
-    """Names that a caller may use: ``"population.state"``, and the explicit states of the file."""
+    """Return the states by the names that a caller may use: ``"population.state"``, and the explicit states of the file."""
     names = {f"{info.label}.{info.kernel.labels[s]}": StateRef(info.id, s) for info in program.populations for s in info.kernel.states}
     return names | dict(program.state_inputs)
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Canonical state and output buffer with the value called `name`, a canonical state or an author's port."""
+    """Return the canonical state and the output buffer that contain the value `name`, a canonical state or an author's port."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

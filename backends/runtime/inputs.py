@@ -1,4 +1,4 @@
-"""Arrays of a caller turned into the inputs of an engine: checked, brought to one length and batch, and cast."""
+"""Conversion of a caller's arrays to the inputs of an engine: checks, equal lengths and batches, and casts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Inputs: TypeAlias = Mapping[str, Input] | Input
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Inputs of a forward run padded to the engine's batch, and the number of samples before padding."""
+    """Inputs of a forward run, padded to the engine's batch, and the number of samples before the padding."""
 
     inputs: Mapping[str, Array]
     initial: Initial
@@ -39,16 +39,16 @@ class ProgramInputs:
     Attributes
     ----------
     program
-        The inputs' names, shapes, kinds and layouts.
+        Program with the names, shapes, kinds and layouts of the inputs.
     engine
-        The engine, whose number of steps, batch size and dtype the inputs must match.
+        Engine with the number of steps, batch size and dtype that the inputs must match.
     """
 
     program: StepProgram
     engine: Engine
 
     def paired(self, inputs: Inputs, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
-        """Pair the program's inputs with checked arrays; :class:`Events` become dense unless `events` is true."""
+        """Yield the program's inputs with checked arrays; with `events`, :class:`Events` are not converted to dense arrays."""
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -60,7 +60,7 @@ class ProgramInputs:
         missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
         if missing or unknown:
             parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
-            raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
+            raise UnknownNameError(f"inputs: {'; '.join(parts)}. The inputs of {self.program.name!r} are {', '.join(names)}.")
         for info in infos:
             given = inputs[info.label]
             if isinstance(given, Events) and events:
@@ -97,7 +97,7 @@ class ProgramInputs:
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
-                empty = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they are empty)"
+                empty = "" if 0 not in array.shape else " (no samples)" if array.shape[0] == 0 else " (they are empty)"
                 raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{empty}; they must be {wanted}.")
             found[info.id] = array
         if len({len(a) for a in found.values()}) != 1:
@@ -112,7 +112,7 @@ class ProgramInputs:
         return data, labels
 
     def batch_of(self, data: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
-        """Take samples: id -> [T, B, *shape]."""
+        """Return the batch of the samples `chosen`, for the engine: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
         batches: dict[str, InputValues] = {}
         for id_, a in data.items():
@@ -139,7 +139,7 @@ class ProgramInputs:
         return found, labels
 
     def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
-        """Take samples of [T, B, *shape], for the engine."""
+        """Select samples of sequences [T, B, *shape], for the engine."""
         parts: dict[str, Array] = {}
         for id_, a in sequences.items():
             if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
@@ -151,7 +151,7 @@ class ProgramInputs:
         return parts
 
     def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
-        """Take some samples, padded with zeros to the engine's batch."""
+        """Select the samples of `part`, padded with zeros to the engine's batch."""
         inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
@@ -163,7 +163,7 @@ class ProgramInputs:
         return Filled({id_: self.cast(a) for id_, a in inputs.items()}, {key: self.cast(a) for key, a in start.items()}, count)
 
     def cast(self, array: InputValues) -> Array:
-        """Return `array` as the engine reads it: events become a dense array unless the engine accepts events."""
+        """Return `array` in the engine's dtype; events become a dense array unless the engine accepts events."""
         if isinstance(array, Events):
             if getattr(self.engine, "accepts_events", False):
                 return cast(Array, array)
@@ -173,14 +173,14 @@ class ProgramInputs:
         return result
 
     def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
-        """Refuse inputs whose batches differ."""
+        """Raise an error for inputs with different batch sizes."""
         for info in self.program.inputs:
             own = sequences[info.id].shape[1]
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
-                raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
+                raise BatchSizeError(f"the input {info.label!r} has a batch size of {own}, another input {batch}; they must be equal.")
 
     def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
-        """Bring all sequences to the same T and B."""
+        """Extend all sequences to the same T and B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
         fixed = self.engine.steps or self.program.steps
         total = steps or (next(iter(lengths)) if lengths else fixed)

@@ -1,4 +1,4 @@
-"""Run sequences forward in batches, and return their outputs, scores, classes and accuracy."""
+"""Forward runs in batches, and their outputs, scores, classes and accuracy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from snnc.backends.runtime.prediction import check_labels, class_targets, predic
 from snnc.compiler.ir.step_program import OutputInfo
 
 _AT_ONCE = 256
-"""Number of samples of an array that run together if the engine sets no batch."""
+"""Number of samples of an array that run together if the engine does not limit the batch."""
 _OF_DATA_SET = 64
-"""Number of samples of a data set that are read together if the engine sets no batch."""
+"""Number of samples of a data set that are read together if the engine does not limit the batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Predictor:
     Attributes
     ----------
     inputs
-        The inputs of the program, for the engine that runs it.
+        Inputs of the program, for the engine that runs it.
     rest
         Called before each run; it resets values that a training run has set in the engine.
     """
@@ -64,14 +64,14 @@ class Predictor:
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Like :meth:`of_samples`, with a data set, or with those at the positions `order`; yield the targets as well."""
+        """Like :meth:`of_samples`, for a data set or its samples at the positions `order`; yield the targets as well."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
             found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
             yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
 
     def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
-        """Return the scores of outputs [T, B, n] over the steps that the targets count, if they give lengths; else return `scored`."""
+        """Return the scores over the first steps of outputs [T, B, n], if the targets contain the lengths of sequences; else `scored`."""
         program = self.inputs.program
         return scores_by_length(program, output, targets, scored) if chosen.id == program.loss_output else scored
 
@@ -85,7 +85,7 @@ class Predictor:
     def accuracy(self, x: Inputs | BatchedData, y: npt.ArrayLike | None, output: str | None) -> float:
         """Return the share of samples whose class is predicted correctly."""
         if isinstance(x, BatchedData) != (y is None):
-            raise LabelsMissingError("give evaluate(x, y) with arrays, and evaluate(data) with a data set, which has its own labels.")
+            raise LabelsMissingError("call evaluate(x, y) with arrays, or evaluate(data) with a data set, which contains its labels.")
         program = self.inputs.program
         chosen = prediction_output(program, output)
         if isinstance(x, BatchedData):

@@ -1,4 +1,4 @@
-"""Class indices from recorded outputs."""
+"""Scores and class indices from recorded outputs, and checks of labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from snnc.compiler.losses.composed import Composed
 
 
 def prediction_output(program: StepProgram, wanted: str | None = None) -> OutputInfo:
-    """Return the output used for predictions: the loss's, or the only one.
+    """Return the output used for predictions: that of the loss, or the only one.
 
     Raises
     ------
     UnknownNameError
         `wanted` is not an output.
     AmbiguousOutputError
-        There are several, and none is named.
+        The program has several outputs, and none is named.
     """
     names = ", ".join(o.label for o in program.outputs)
     for output in program.outputs:
@@ -30,7 +30,7 @@ def prediction_output(program: StepProgram, wanted: str | None = None) -> Output
     if wanted is not None:
         raise UnknownNameError(f"there is no output {wanted!r}; {program.name!r} has {names}.")
     if len(program.outputs) > 1:
-        raise AmbiguousOutputError(f"{program.name!r} has the outputs {names}; name the one that gives the classes with output=….")
+        raise AmbiguousOutputError(f"{program.name!r} has the outputs {names}; select one with output=….")
     return program.outputs[0]
 
 
@@ -43,7 +43,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
-    """Refuse targets that the loss cannot compare with sequences of a given length; see :func:`check_labels`."""
+    """Raise an error for targets that do not fit the loss and the number of steps; see :func:`check_labels`."""
     if plain_classes(program.loss) or not isinstance(program.loss, Composed):
         check_labels(program, targets, count)
     else:
@@ -51,13 +51,13 @@ def check_training_targets(program: StepProgram, targets: Array, count: int, ste
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
-    """Return targets, without the lengths of sequences that may accompany classes."""
+    """Return targets, without the column of sequence lengths, if they have one."""
     loss = program.loss
     return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
 
 
 def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
-    """Return the scores of records [T, B, n] over the steps that their targets count, if these have lengths; else return `found`."""
+    """Return the scores over the first steps of records [T, B, n], if the targets contain the lengths of sequences; else `found`."""
     loss = program.loss
     return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
 
@@ -68,33 +68,33 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
     Raises
     ------
     DataTypeError
-        The targets hold no class indices.
+        The targets contain no class indices.
     """
     loss = program.loss
     if plain_classes(loss) or not isinstance(loss, Composed) or prediction_output(program, output).id != program.loss_output:
         return targets
     if loss.targets != "class" or targets.ndim != 2 or targets.shape[1] != 2:
         raise DataTypeError(
-            f"the loss compares with {loss.targets}, but the targets have shape {list(targets.shape)}: there is no share of right classes. "
-            "The loss on validation data is what fit(validation=…) reports."
+            f"the loss compares with {loss.targets}, but the targets have shape {list(targets.shape)}, so accuracy is not defined. "
+            "fit(validation=…) reports the loss on validation data instead."
         )
     return classes_of(program, targets)
 
 
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None) -> None:
-    """Refuse labels that are not one class index per sample.
+    """Raise an error unless the labels are one class index per sample.
 
     Raises
     ------
     DataTypeError, DataShapeError, LabelRangeError
-        With the labels at fault.
+        The labels have the wrong type, shape or range.
     """
     if labels.dtype.kind not in "iu":
         numbered = ", as in np.unique(y, return_inverse=True)[1]"
         hints = {"f": ", as in y.astype(int)", "b": ", as in y.astype(int)", "U": numbered, "S": numbered}
         raise DataTypeError(f"the labels are {labels.dtype}; give integers, class indices{hints.get(labels.dtype.kind, '')}.")
     if labels.shape != (count,):
-        how = "; of one-hot labels, y.argmax(axis=1)" if labels.ndim == 2 and len(labels) == count else ""
+        how = "; for one-hot labels, give y.argmax(axis=1)" if labels.ndim == 2 and len(labels) == count else ""
         raise DataShapeError(f"the labels have shape {list(labels.shape)}; {count} samples need [{count}]{how}.")
     chosen = prediction_output(program, output)
     classes = size(chosen.shape)

@@ -12,17 +12,17 @@ from snnc.backends.runtime.errors import NoStepwiseError
 
 
 class StepReplay:
-    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again from its beginning at every step.
+    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the whole sequence again at every step.
 
-    Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. Use it to inspect a few
-    steps of a machine's computation; run long closed loops on the reference backend.
+    This is exact, because no output depends on later inputs (which are zero), and slow: each step costs a whole sequence. Use it to
+    inspect a few steps of a machine's program. Run long closed loops on the reference backend.
 
     Parameters
     ----------
     engine
         An engine with a fixed number of steps.
     steps
-        The number of steps.
+        Number of steps of the engine.
     """
 
     def __init__(self, engine: Engine, steps: int) -> None:
@@ -38,12 +38,12 @@ class StepReplay:
         Raises
         ------
         NoStepwiseError
-            The program takes fewer samples.
+            The batch is larger than the compiled one.
         """
         most = self._engine.batch
         if most is not None and batch > most:
             raise NoStepwiseError(
-                f"a step of {batch} samples is more than the {most} that the program was compiled for; compile with batch={batch}."
+                f"a step has {batch} samples, but the program was compiled for {most}; compile with batch={batch}."
             )
         self._batch = batch
         missing = (most or batch) - batch

@@ -1,4 +1,4 @@
-"""Checks of the targets of a composed loss: class indices or numbers, per sample or per step, and lengths of sequences."""
+"""Checks of the targets of composed losses: class indices or numbers, per sample or per step, with or without sequence lengths."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from snnc.compiler.losses.composed import Composed
 
 
 def as_targets(targets: Array) -> Array:
-    """Return targets in the type that engines take: float32 for numbers, else int64."""
+    """Return targets in the type that engines expect: float32 for numbers, int64 for classes."""
     return targets.astype(np.float32 if targets.dtype.kind == "f" else np.int64)
 
 
 def plain_classes(loss: Any) -> bool:
-    """Return whether the targets of a loss are class indices, one per sample, and nothing else."""
+    """Return whether the targets of a loss are just one class index per sample."""
     return not isinstance(loss, Composed) or (loss.targets == "class" and not loss.lengths)
 
 
 def has_classes(loss: Any) -> bool:
-    """Return whether the targets of a loss include one class per sample."""
+    """Return whether the targets of a loss contain one class per sample."""
     return not isinstance(loss, Composed) or loss.targets == "class"
 
 
@@ -39,12 +39,12 @@ def target_shape(loss: Composed, outputs: int, steps: int | None) -> tuple[int |
 
 
 def check_targets(loss: Composed, outputs: int, targets: Array, count: int, steps: int | None) -> None:
-    """Refuse targets that do not fit `outputs` and `steps`.
+    """Raise an error unless the targets fit the loss, `outputs` and `steps`.
 
     Raises
     ------
     DataTypeError, DataShapeError, LabelRangeError
-        The targets do not fit.
+        The targets have the wrong type, shape or range.
     """
     of_classes = loss.targets in ("class", "step_classes")
     if targets.dtype.kind not in ("iu" if of_classes else "iuf"):
@@ -53,7 +53,7 @@ def check_targets(loss: Composed, outputs: int, targets: Array, count: int, step
     wanted = (count, *target_shape(loss, outputs, steps))
     if len(wanted) != targets.ndim or any(w not in (None, n) for w, n in zip(wanted, targets.shape, strict=True)):
         text = ", ".join("steps" if n is None else str(n) for n in wanted)
-        last = ", the last column of which is the number of steps of each sequence" if loss.lengths else ""
+        last = ", and the last column is the number of steps of each sequence" if loss.lengths else ""
         raise DataShapeError(f"the targets have shape {list(targets.shape)}; the loss compares with {loss.targets}, [{text}]{last}.")
     if loss.lengths:
         lengths = targets[:, -1]
@@ -66,4 +66,4 @@ def check_targets(loss: Composed, outputs: int, targets: Array, count: int, step
         if classes.size and (classes.min() < least or classes.max() > most):
             raise LabelRangeError(f"a target is not in {least} … {most}: they are {classes.min()} … {classes.max()}.")
     elif np.isinf(targets).any():
-        raise DataTypeError("a target is infinite; one that does not count is NaN.")
+        raise DataTypeError("a target is infinite; use NaN for targets to ignore.")

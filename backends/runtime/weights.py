@@ -1,4 +1,4 @@
-"""Sets of weights by label, and files of them."""
+"""Weights by label, and weight files."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
 
 _DIGEST: Final = "digest"
-"""Name of the digest in a file's metadata; files written by other programs have none."""
+"""Name of the digest in the metadata of a file; files that other programs wrote do not have it."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Turn parameter names into labels; run-time values, such as a gradient window, are left out."""
+    """Return parameter values by label instead of name, without run-time values such as a gradient window."""
     return {parameter.label: values[name] for name, parameter in program.parameters.items() if not is_run_value(name)}
 
 
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
-    """Turn labels into parameter names, checking everything first.
+    """Check values by label and return them by parameter name.
 
     Raises
     ------
     WeightsError
         With `strict`: labels are missing or unexpected.
     WeightShapeError, WeightNotFiniteError
-        A value does not fit.
+        A value has the wrong shape or is not finite.
     """
     labels = {parameter.label: parameter for name, parameter in program.parameters.items() if not is_run_value(name)}
     missing, unexpected = [n for n in labels if n not in values], [n for n in values if n not in labels]
@@ -49,22 +49,22 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
             continue
         array, parameter = np.asarray(value), labels[label]
         if array.shape != parameter.value.shape:
-            raise WeightShapeError(f"{label} has shape {array.shape}; the network's has {parameter.value.shape}.")
+            raise WeightShapeError(f"{label} has shape {array.shape}; the network's parameter has {parameter.value.shape}.")
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-            raise WeightNotFiniteError(f"{label} holds values that are not finite numbers.")
+            raise WeightNotFiniteError(f"{label} contains values that are not finite numbers.")
         found[parameter.name] = array
     return found
 
 
 def weight_file_bytes(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
-    """Return a safetensors file."""
+    """Return the contents of a safetensors file."""
     arrays = {k: np.asarray(v, order="C") for k, v in values.items()}
     content = {"format": "snnc", **metadata}
     return bytes(safetensors.numpy.save(arrays, {**content, _DIGEST: _digest(arrays, content)}))
 
 
 def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
-    """Return a digest of the whole contents of a file of weights."""
+    """Return a digest of all contents of a weight file."""
     total = hashlib.blake2b(json.dumps(sorted(metadata.items())).encode(), digest_size=32)
     for name, array in sorted(arrays.items()):
         total.update(json.dumps([name, str(array.dtype), array.shape]).encode())
@@ -73,7 +73,7 @@ def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
-    """Refuse invalid values, given by label.
+    """Raise an error if values, given by label, are not finite.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def check_finite(values: Mapping[str, Array]) -> None:
     for label, value in values.items():
         bad = int(value.size - np.isfinite(value).sum())
         if bad:
-            raise WeightNotFiniteError(f"{label} holds {bad:,} of {value.size:,} values that are not finite numbers; they are not saved.")
+            raise WeightNotFiniteError(f"{label} contains {bad:,} values of {value.size:,} that are not finite; nothing was saved.")
 
 
 def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
@@ -107,7 +107,7 @@ def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
     Raises
     ------
     WeightFileError
-        It is missing or damaged.
+        The file is missing or damaged.
     """
     return read_weight_file(path)[0]
 
@@ -118,7 +118,7 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
     Raises
     ------
     WeightFileError
-        It is missing or damaged.
+        The file is missing or damaged.
     """
     try:
         data = Path(path).read_bytes()
@@ -132,5 +132,5 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
         raise WeightFileError(f"{path} is not a safetensors file of weights: {error}.") from None
     digest = metadata.pop(_DIGEST, None)
     if digest is not None and digest != _digest(arrays, metadata):
-        raise WeightFileError(f"{path} is damaged: its numbers differ from those that snnc wrote.")
+        raise WeightFileError(f"{path} is damaged: its contents differ from what snnc wrote.")
     return arrays, metadata

@@ -1,1 +1,1 @@
-"""C++ compilers, and the cache of their results."""
+"""C++ compilers, and the cache of their output."""

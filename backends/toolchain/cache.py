@@ -1,4 +1,4 @@
-"""Built files in the cache folder, each with a digest of the whole entry, which is checked at every use."""
+"""Cache of built files; each entry has a digest of its contents, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
-"""Name of the file with the digest."""
+"""Name of the file that contains the digest."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds after which, on any file system, a second change of a file has a different time stamp than the first."""
+"""Nanoseconds after a change of a file, after which another change gets a different time stamp on any file system."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return `file` of the folder `name` in the cache; `build` fills the folder if it is missing or was changed after it was built.
+    """Return `file` of the cache entry `name`; `build` fills the entry if it is missing or was changed after it was built.
 
     Parameters
     ----------
     name
-        Contains a digest of everything on which the file depends.
+        Name of the entry, with a digest of everything on which the file depends.
     file
-        Path of the file in that folder; `build` may leave other files there too.
+        Path of the file in the entry; `build` may leave other files there too.
     build
-        Function that fills the empty folder that it is given.
+        Function that fills the empty folder passed to it.
     """
     cache = cache_dir()
     target = cache / name
@@ -70,7 +70,7 @@ def _scratch_folder(target: Path) -> Path:
 
 
 def _publish(scratch: Path, target: Path) -> None:
-    """Rename a finished folder to its place; if another process was first, drop this one."""
+    """Rename a finished folder to its place; drop it if another process was first."""
     try:
         scratch.rename(target)
     except OSError:
@@ -81,7 +81,7 @@ def _publish(scratch: Path, target: Path) -> None:
 
 @contextmanager
 def build_lock(target: Path) -> Iterator[None]:
-    """Hold the lock of `target`: of processes that need the same result at the same time, one builds it and the others wait."""
+    """Hold the lock of `target`: if several processes need the same result at once, one builds it and the others wait."""
     target.parent.mkdir(mode=0o700, exist_ok=True)
     path = target.parent / f".{target.name}.lock"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
@@ -106,7 +106,7 @@ def record_digest(folder: Path) -> None:
 def is_unchanged(folder: Path) -> bool:
     """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them.
 
-    A process reads an entry once: precompiled headers have 90 MB, which take longer to read than the compiler needs for a small project.
+    A process computes the digest of an entry once: reading the 90 MiB of precompiled headers takes longer than compiling a small project.
     Afterwards it compares time stamps, which every write to a file changes.
     """
     try:
@@ -119,7 +119,7 @@ def is_unchanged(folder: Path) -> bool:
 
 
 def _current_digest(folder: Path, paths: tuple[Path, ...]) -> str:
-    stats = [path.lstat() for path in paths if path != folder]  # every use of an entry sets the time of its folder
+    stats = [path.lstat() for path in paths if path != folder]  # each use of an entry updates the time stamp of its folder
     if time.time_ns() - max(stat.st_ctime_ns for stat in stats) < SETTLED:
         return _digest(folder)
     return _known_digest(folder, tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats))

@@ -1,8 +1,9 @@
-"""The C++ compiler of this machine, and calls of it."""
+"""The C++ and CUDA compilers of this machine, and calls of the C++ compiler."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import shlex
@@ -12,6 +13,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
+
+NVCC_WHEEL: Final = "nvidia-cuda-nvcc"
+_USUAL_NVCC: Final = "/usr/local/cuda/bin/nvcc"
 
 
 def compiler() -> list[str]:
@@ -20,7 +25,7 @@ def compiler() -> list[str]:
     Raises
     ------
     ToolMissingError
-        There is none.
+        This machine has none.
     """
     named = compiler_named_by("CXX")
     if named is not None:
@@ -37,6 +42,29 @@ def compiler() -> list[str]:
         "no C++ compiler on this machine: the emulator looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
         "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
     )
+
+
+def cuda_compiler() -> list[str] | None:
+    """Return the command of the CUDA compiler, None if there is none.
+
+    The first of ``$CUDACXX``, or else of nvcc on the PATH, nvcc in ``/usr/local/cuda`` and the nvcc of NVIDIA's wheel.
+    """
+    chosen = shlex.split(os.environ.get("CUDACXX", ""))
+    candidates = [chosen] if chosen else [["nvcc"], [_USUAL_NVCC], *([path] for path in _nvcc_of_the_wheel())]
+    for command in candidates:
+        found = shutil.which(command[0])
+        if found:
+            return [found, *command[1:]]
+    return None
+
+
+def _nvcc_of_the_wheel() -> list[str]:
+    """Return the path of nvcc in the wheel that the extra ``cuda`` installs; pip does not put it on the PATH."""
+    try:
+        files = importlib.metadata.files(NVCC_WHEEL) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [str(file.locate()) for file in files if file.parts[-2:] == ("bin", "nvcc")]
 
 
 def compiler_named_by(variable: str) -> list[str] | None:
@@ -74,7 +102,7 @@ def is_clang(command: Sequence[str]) -> bool:
 
 
 def common_flags(command: Sequence[str]) -> list[str]:
-    """Return flags that every compilation gets."""
+    """Return the flags of every compilation."""
     flags = ["-std=c++17", "-fPIC", "-pthread"]
     if is_clang(command):
         flags += ["-fno-sanitize=all"]
@@ -82,7 +110,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
 
 
 def machine_id() -> str:
-    """Return a text that differs between processors that cannot run each other's machine code."""
+    """Return a text that is equal on two processors only if each can run machine code compiled for the other."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -91,7 +119,7 @@ def machine_id() -> str:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """Return a short hash of texts."""
+    """Return a short hash of texts and bytes."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -105,7 +133,7 @@ def run_compiler(command: Sequence[str], what: str) -> str:
     Raises
     ------
     BuildError
-        With the first errors of the compiler.
+        The compiler failed; the message contains its first errors.
     """
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:

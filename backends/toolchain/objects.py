@@ -1,4 +1,4 @@
-"""Objects, precompiled headers and libraries of emitted projects, cached by their inputs."""
+"""Objects, precompiled headers and libraries of emitted projects, cached by a digest of their inputs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import digest, is_clang, run_compiler
 
 FIXED_LEVEL: Final = "-O1"
-"""Optimisation level of sources that are compiled once for all projects."""
+"""Optimisation flag of sources that are compiled once for all projects."""
 FIRST: Final = "first.hpp"
-"""Source that includes the precompiled headers."""
+"""Source file that includes the headers to precompile."""
 
 
 def headers_of(folder: Path) -> dict[str, bytes]:
@@ -23,7 +23,7 @@ def headers_of(folder: Path) -> dict[str, bytes]:
 
 
 def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the project's headers that a source includes, directly or not: contents by name."""
+    """Return the contents, by name, of the project's headers that a source includes directly or indirectly."""
     waiting, found = [source], {}
     while waiting:
         text = waiting.pop()
@@ -45,12 +45,12 @@ def _parts(files: Mapping[str, bytes]) -> list[str | bytes]:
 
 
 def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source, compiled by `command` if there is none for `key`.
+    """Return the object of a source; `command` compiles it if the cache has none for `key`.
 
     Raises
     ------
     BuildError
-        With the compiler's first errors.
+        The source does not compile; the message contains the first errors.
     """
     name = f"{source.stem}.o"
 
@@ -61,32 +61,32 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return the files among `names` that a project has; a project that another version of snnc compiled may have fewer sources.
+    """Return the files among `names` that a project contains; a project of another version of snnc may have fewer sources.
 
-    A damaged project is not opened: its manifest says which files are missing.
+    Damaged projects do not get here: the manifest reveals missing files before a project is opened.
     """
     return [name for name in names if (folder / name).exists()]
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
-    """Run compilations, as many at a time as there are processors, eight at most; return the objects."""
+    """Run compilations in parallel, as many at a time as there are processors, at most eight; return the objects."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         return list(pool.map(lambda call: call(), calls))
 
 
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Return flags with which g++ uses precompiled headers of a project; none for other compilers.
+    """Return flags that make g++ use precompiled headers of a project; an empty list for other compilers.
 
-    The headers are then included before the source's first line. If g++ rejects the precompiled file, it reads copies of them.
+    The flags include the headers before the first line of the source. If g++ rejects the precompiled file, it reads copies of them.
 
     Parameters
     ----------
     folder
         The project.
     names
-        Headers with guards that a source includes, all of them the same in every project.
+        Headers with include guards that the source includes, the same in every project.
     identity
-        Compiler, flags, machine, and the version of external headers.
+        Compiler, flags, machine, and the version of headers from elsewhere.
     command
         The compiler with all flags that affect the meaning of a header.
     """

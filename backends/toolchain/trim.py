@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of entries that are used soon after they are requested, and rebuilt if missing. The emulator's libraries are never deleted."""
-LIMIT: Final = 2_000_000_000
-"""Maximum bytes of such entries in the cache."""
+"""Patterns of entries that can be deleted: they are used soon after they are built. The emulator's libraries are never deleted."""
+LIMIT: Final = 2 * 2**30
+"""Maximum bytes of these entries in the cache."""
 GRACE: Final = 3600.0
-"""Seconds for which a used entry is never deleted, because another process may be about to read it. Also the interval of checks."""
+"""Seconds after its last use for which an entry is kept, because another process may be about to read it. Also the interval of checks."""
 _STAMP: Final = ".trimmed"
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
-    """Delete the least recently used entries while the cache holds more than `limit`, and leftovers of ended builds; return their names.
+    """Delete the least recently used entries until the cache has at most `limit` bytes, and leftovers of dead builds; return their names.
 
     Parameters
     ----------
     cache
-        The folder; a folder in it was last used when it was last changed (see `toolchain.cache`).
+        The cache folder; the time stamp of an entry's folder is that of its last use (see `toolchain.cache`).
     limit
         Maximum bytes of the cache.
     grace
@@ -52,7 +52,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
 def _used(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except OSError:  # another process deletes it too
+    except OSError:  # another process deleted it
         return time.time()
 
 
@@ -67,7 +67,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 def delete_folder(folder: Path) -> None:
-    """Delete a folder, after renaming it, so that no process finds an incomplete one."""
+    """Delete a folder after renaming it, so that no process finds it half deleted."""
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
         folder.rename(temporary / "gone")

@@ -1,4 +1,4 @@
-"""One call of ``fit``: its start, its saved progress, and its end."""
+"""A training run, from the start of ``fit`` to its end: resuming, saving of progress, and signals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FitArguments:
 
     @property
     def recipe(self) -> TrainingRecipe:
-        """Settings that must be the same when training is resumed."""
+        """The settings that must not change when training is resumed."""
         plan, rate = self.data.plan, rate_in_words(self.learning_rate)
         return TrainingRecipe(
             plan.first_epoch,
@@ -79,14 +79,14 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
     Raises
     ------
     UnsharedTargetError, ShareError
-        The data, the target or the batch cannot be shared.
+        The data, the target or the batch cannot be shared by processes.
     """
     if not distributed or processes() == 1:
         return None
     if not data.samples:
         raise UnsharedTargetError(
-            "processes that train together share arrays or a data set, and x yields batches; give such data, or pass snnc.torch.Module to "
-            "DistributedDataParallel, or distributed=False to train each process by itself."
+            "processes that train together share arrays or a data set, but x yields batches; give arrays or a data set, or use "
+            "snnc.torch.Module with DistributedDataParallel, or distributed=False to train each process by itself."
         )
     ranks = ranks_for(engine, data.plan.batch)
     if ranks is not None:
@@ -95,14 +95,14 @@ def sharing(data: TrainingData, program: StepProgram, engine: Engine, distribute
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
-    """Return the starting position; with ``resume``, the engine gets the state of the file.
+    """Return the starting position; with ``resume``, restore the engine's state from the file.
 
     Raises
     ------
     ResumeError
-        The file belongs to another training run, or has no position.
+        The file belongs to another training run, or contains no position.
     SessionError
-        It is damaged, or belongs to another network.
+        The file is damaged, or belongs to another network.
     """
     start = call.start
     if call.checkpoints is None or not call.checkpoints.resume:
@@ -113,10 +113,10 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     entries, metadata = read_weight_file(path)
     found = position_in(path, entries, metadata)
     if found is None:
-        raise ResumeError(f"{path} holds weights, but no position of a training run; continue from the weights without resume.")
+        raise ResumeError(f"{path} contains weights but no position of a training run; continue from the weights without resume.")
     check_same(found, start.recipe, path)
     if found.restored and not found.ended and start.until > found.epoch:
-        raise ResumeError(f"{path} holds the best weights, which were restored at the end; they cannot be trained further with resume.")
+        raise ResumeError(f"{path} contains the best weights, restored at the end of training; resume cannot continue from them.")
     set_entries(program, engine, entries, strict=True, optimizer=True)
     return replace(found, until=found.epoch if found.ended else start.until)
 
@@ -127,11 +127,11 @@ class _Watch:
     Parameters
     ----------
     call, begin
-        The arguments of the call, and the starting position.
+        Arguments of the call, and the starting position.
     guard
-        Saves the progress.
+        Object that saves the progress.
     stop
-        Whether training must stop after this batch.
+        Function that returns whether training must stop after this batch.
     """
 
     def __init__(self, call: FitArguments, begin: Position, guard: ProgressGuard, stop: Callable[[], bool]) -> None:
@@ -194,7 +194,7 @@ class _Watch:
         self.guard.save(self._position(epoch, losses, ended))
 
     def restore_best(self) -> None:
-        """Set the best weights, and save them as the result of the finished training."""
+        """Restore the best weights, and save them as the result of the finished training."""
         best = self.call.watching.stopping.best(self.validated)
         if best is not None and not self.begin.restored:
             first = self.call.data.plan.first_epoch
@@ -213,7 +213,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
     CheckpointError
         The progress cannot be saved.
     ResumeError, SessionError
-        See :func:`beginning`; or the processes of `ranks` train different networks.
+        See :func:`beginning`. Or the processes of `ranks` train different networks.
     """
     updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
     begin = beginning(call, program, engine)
@@ -261,7 +261,7 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
 
 @contextmanager
 def _alone(files: Iterable[Path | None]) -> Iterator[None]:
-    """Lock the weight files that training writes."""
+    """Lock the weight files that training writes, while the block runs."""
     with ExitStack() as locks:
         for path in (path for path in files if path is not None):
             try:
@@ -278,14 +278,14 @@ class Stop:
     Attributes
     ----------
     requested
-        The signal; None: no request.
+        The signal that requested it; None: no request.
     """
 
     def __init__(self) -> None:
         self.requested: int | None = None
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Record the first signal; stop at once on the second one."""
+        """Record the first signal; stop at once on the second."""
         if self.requested is not None:
             raise KeyboardInterrupt
         self.requested = number
@@ -294,10 +294,10 @@ class Stop:
 
 @contextmanager
 def stoppable(enabled: bool) -> Iterator[Stop]:
-    """Record signals while the block runs; after it has ended normally, let the recorded one have its usual effect.
+    """Record signals while the block runs; if it ends normally, the recorded signal then has its usual effect.
 
-    Nothing is recorded unless `enabled`, nor outside the main thread, where Python receives no signals. An ignored signal
-    stays ignored.
+    Nothing is recorded unless `enabled`, nor outside the main thread, where Python receives no signals. Ignored signals stay
+    ignored.
     """
     stop = Stop()
     if not enabled or threading.current_thread() is not threading.main_thread():

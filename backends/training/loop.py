@@ -15,14 +15,14 @@ from snnc.backends.training.saving.checkpoint import Position
 from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the following batch of the epoch, None if there is none; a stream produces it on request."""
+"""Returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
 
 
 class Watch(Protocol):
     """Observer of a training run."""
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
-        """Receive the batch and the moment of an update, and the losses of the epoch so far; return whether to stop here."""
+        """Receive the batch and position of an update, and the losses of the epoch so far; return whether to stop."""
         ...
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
@@ -30,12 +30,12 @@ class Watch(Protocol):
         ...
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
-        """Receive a finished epoch; return it with its validation, and whether to stop here."""
+        """Receive a finished epoch; return it with its validation results, and whether to stop."""
         ...
 
 
 def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:
-    """Call ``step(batch, moment, upcoming)``, which returns the loss of an update, for every remaining batch."""
+    """Call ``step(batch, position, upcoming)``, which returns the loss of an update, for every remaining batch."""
     history, losses, updates, seen = History(dropped=data.dropped), list(begin.losses), begin.updates, begin.seen
     for epoch in range(begin.epoch, begin.until):
         began, stop = time.perf_counter(), False
@@ -66,18 +66,18 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPo
 
 
 class _Batches:
-    """Batches with a preview of the next one."""
+    """Iterator of batches that can look ahead by one batch."""
 
     def __init__(self, found: Iterator[Batch]) -> None:
         self._found = found
         self._looked_at: list[Batch | None] = []
 
     def take(self) -> Batch | None:
-        """Return the next batch and advance; None if there is none."""
+        """Return the next batch and advance; None at the end."""
         return self._looked_at.pop() if self._looked_at else next(self._found, None)
 
     def upcoming(self) -> Batch | None:
-        """Return the next batch without advancing."""
+        """Return the next batch without advancing; None at the end."""
         if not self._looked_at:
             self._looked_at.append(next(self._found, None))
         return self._looked_at[0]

@@ -1,4 +1,4 @@
-"""The optimiser's state for each parameter."""
+"""Names of the optimiser's state."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from snnc.compiler.losses.update_rules import rule_of
 
 
 def moments(optimizer: Optimizer | None) -> list[str]:
-    """Names of the optimiser's values for each parameter."""
+    """Return the names of the values that the optimiser stores for each parameter."""
     return [] if optimizer is None else list(rule_of(optimizer).moments)

@@ -14,23 +14,23 @@ _CODES: Final = "SNNC-W27"
 
 
 class TrainingDiffers(UserWarning):
-    """Training differs in some respect from the framework that the model comes from."""
+    """Training differs in some respect from that in the framework of the model."""
 
 
 def differences(program: StepProgram) -> list[str]:
-    """Return the sentences about a network that concern its training."""
+    """Return the assumptions about a network that concern its training."""
     return [text for text in program.assumptions if text.startswith(_CODES)]
 
 
 def warn_of_differences(program: StepProgram) -> None:
-    """Warn of each of these sentences, as ``fit`` does before the first update."""
+    """Issue a warning for each of :func:`differences`, as ``fit`` does before the first update."""
     for text in differences(program):
         warnings.warn(text, TrainingDiffers, stacklevel=3)
 
 
 @contextmanager
 def reported_differences(program: StepProgram, report: Callable[[str], None]) -> Iterator[None]:
-    """Report each of these sentences, and suppress the warning of the training inside the block."""
+    """Report each of :func:`differences`, and suppress the warnings of training inside the block."""
     for text in differences(program):
         report(text)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from snnc.backends.training.schedules import TrainingPosition, parse_schedule, s
 from snnc.compiler.losses.optimizers import Optimizer
 
 LearningRate: TypeAlias = float | str | Callable[[int], float] | None
-"""A number, a schedule or other function of the update, or the text of a schedule; None: the optimizer's."""
+"""A number, a schedule, another function of the number of updates, or the text of a schedule; None: the optimizer's value."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class BatchSchedule:
     shuffle: bool
     seed: int
     first_epoch: int = 0
-    """Number of earlier epochs, whose orders are drawn and skipped."""
+    """Number of earlier epochs; their sample orders are drawn and skipped."""
 
     def __post_init__(self) -> None:
         check_count("first_epoch", self.first_epoch, 0)
@@ -39,13 +39,13 @@ class BatchSchedule:
         return count - count % self.batch if self.full_batches_only else count
 
     def parts(self, count: int) -> list[slice]:
-        """Return the places of the batches in the order of `count` samples."""
+        """Return the batches as slices of the order of `count` samples."""
         used = self.used(count)
         return [slice(at, min(at + self.batch, used)) for at in range(0, used, self.batch)]
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
-    """Return the samples of one update; an engine of one batch size makes it from `accumulate` batches.
+    """Return the samples per update; an engine of one batch size runs `accumulate` batches for it.
 
     Raises
     ------
@@ -60,15 +60,15 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int =
     if wanted not in (None, size):
         several = "" if accumulate == 1 else f", so an update of {accumulate} batches has {size} samples"
         compiled = f"the network was compiled for {engine.batch}{several}"
-        raise BatchSizeError(f"batch is {wanted}, but {compiled}; leave it out, or compile again.")
+        raise BatchSizeError(f"batch is {wanted}, but {compiled}; omit it, or compile again.")
     if count < size:
         what = f"one batch of {size}" if accumulate == 1 else f"{accumulate} batches of {engine.batch}"
-        raise BatchSizeError(f"{count} samples do not fill {what}; give more, or compile for a smaller batch.")
+        raise BatchSizeError(f"{count} samples do not fill {what}; give more samples, or compile for a smaller batch.")
     return size
 
 
 def update_size(batch: int, accumulate: int) -> int:
-    """Return the samples of an update from `accumulate` batches."""
+    """Return the samples per update, made from `accumulate` batches."""
     check_count("accumulate", accumulate, 1)
     return batch * accumulate
 
@@ -95,7 +95,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Train
 
 
 def rate_in_words(wanted: LearningRate) -> float | str | None:
-    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimizer's."""
+    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimizer's value."""
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
     if schedule is None or callable(schedule):
         return None if schedule is None else schedule_text(schedule)
@@ -103,12 +103,12 @@ def rate_in_words(wanted: LearningRate) -> float | str | None:
 
 
 def check_count(name: str, value: object, least: int) -> None:
-    """Refuse a count that is not a whole number of `least` or more.
+    """Raise an error unless `value` is an integer of at least `least`.
 
     Raises
     ------
     TrainingOptionError
-        It is not such a number.
+        `value` is out of range or not an integer.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

@@ -40,7 +40,7 @@ def run_suite(
     report
         Called with a line of progress.
     found
-        Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
+        Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def run_suite(
 
 
 def facts(threads: int) -> dict[str, str]:
-    """Return the processor, its cores, the threads that engines may use, how busy it is, the system and the date, as text."""
+    """Return the processor, its cores, the threads that engines may use, the load, the system and the date, as text."""
     return {
         "CPU": _model(),
         "cores": str(processors()),

@@ -50,7 +50,7 @@ class Entry:
     module
         The module with its class, ``ENGINE``.
     variants
-        Ways to run it; the fastest one on a workload is compared.
+        Variants of its training step; the fastest one on a workload is compared.
     note
         Differences from the framework's usual use, for the table.
     """
@@ -79,7 +79,7 @@ _TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
 EAGER: Final = "eager"
-"""Mode of a further row of snnTorch: without ``torch.compile``, as most of its users run it."""
+"""Mode of an additional row for snnTorch: without ``torch.compile``, as most programs run it."""
 ROUNDED: Final = 5e-2
 """Largest difference from the exact numbers that bfloat16 may make."""
 ENTRIES: Final = (
@@ -127,5 +127,5 @@ def entries(requested: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, sui
         if not modes:
             raise BenchError(f"there is no engine {name!r} in the suite {suite}; there are {', '.join(names)}.")
         if ":" in name and name.partition(":")[2] not in modes:
-            raise BenchError(f"{name!r} is no mode of the suite {suite}; there are {', '.join(modes)}.")
+            raise BenchError(f"{name!r} is not a mode of the suite {suite}; there are {', '.join(modes)}.")
     return tuple(entry for entry in among if not requested or entry.engine in requested or f"{entry.engine}:{entry.mode}" in requested)

@@ -39,7 +39,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Check:
-    """A problem small enough to be exact, with its numbers by the exact gradient and by the window's."""
+    """A problem small enough for an exact check, with its numbers for the exact and for the windowed gradient."""
 
     problem: TrainingStepProblem
     exact: Expected
@@ -140,7 +140,7 @@ class WholeStep:
     loss
         Its loss.
     activity
-        Spikes a hidden neuron and step.
+        Spikes per hidden neuron and step.
     conditions
         Hashes of weights and data, and the activity of the input and of each hidden layer.
     """
@@ -151,7 +151,7 @@ class WholeStep:
 
 
 def whole_step(problem: TrainingStepProblem) -> WholeStep:
-    """Return the numbers that the first step of `problem` must have, whoever runs it."""
+    """Return the numbers that the first step of `problem` must have on every engine."""
     workload = problem.workload
     program = lower(
         network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import ENTRIES
-from snnc.benchmarks.cpu.rows import relative_to_snnc
+from snnc.benchmarks.cpu.rows import mebibytes, relative_to_snnc
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
 from snnc.report.pictures.palette import LAYERS, mixed
 
@@ -21,8 +21,8 @@ def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str 
     kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
     colours = _colours(kinds)
     panels = [
-        _panel(0, "ms a training step, median", rows, colours, lambda row: float(row["ms_median"])),
-        _panel(1, "peak memory over the framework's own, MB", rows, colours, lambda row: float(row["peak_mb"])),
+        _panel(0, "ms per training step, median", rows, colours, lambda row: float(row["ms_median"])),
+        _panel(1, "peak memory over the framework's own, MiB", rows, colours, lambda row: mebibytes(row["peak_mb"])),
         _panel(2, "time over snnc, mode exact", rows, colours, lambda row: relative_to_snnc(rows, row, "ms_median")),
     ]
     return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
@@ -54,7 +54,7 @@ def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, s
         return round(TOP + HEIGHT * (1 - (at - low) / (high - low)), 1)
 
     def place(row: Row) -> float:
-        """Place the marks of one column side by side, in the order of the legend."""
+        """Place the marks of one column next to each other, in the order of the legend."""
         aside = (kinds.index(_kind(row)) + 0.5) / len(kinds) - 0.5
         return round(left + width * (columns.index((row["workload"], row["density"])) + 0.5 + 0.8 * aside), 1)
 
@@ -72,4 +72,4 @@ def _names(columns: Sequence[tuple[str, float]]) -> list[str]:
 
 def _title(row: Row) -> str:
     where = f"{row['workload']} {100 * row['density']:g} %, {row['engine']} {row['mode']} ({row['variant']})"
-    return f"{where}: {row['ms_median']:.4g} ms, {row['samples_per_s']:,.0f} samples/s, {row['peak_mb']:,.0f} MB"
+    return f"{where}: {row['ms_median']:.4g} ms, {row['samples_per_s']:,.0f} samples/s, {mebibytes(row['peak_mb']):,.0f} MiB"

@@ -1,4 +1,4 @@
-"""The harness's side of a worker: starts it, sends it requests, and stops it."""
+"""The harness's side of a worker process: starts it, sends requests, and stops it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Process:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         self.close()
-        return f"its process ended with {code}: {lines[-1] if lines else 'it said nothing'}"
+        return f"its process ended with {code}: {lines[-1] if lines else 'no output'}"
 
 
 _ON_CPU: Final = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
@@ -125,6 +125,6 @@ _ON_CUDA: Final = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "fa
 
 
 def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:
-    """Return the environment of a worker: each thread pool gets `threads`."""
+    """Return the environment of a worker: each thread pool has `threads` threads."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SNNC_THREADS")
     return {**os.environ, **dict.fromkeys(names, str(threads)), **(_ON_CPU if device == "cpu" else _ON_CUDA)}

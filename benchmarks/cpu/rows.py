@@ -17,13 +17,18 @@ WIDTH: Final = 128
 """Width of a table in columns, by default."""
 
 
+def mebibytes(megabytes: float) -> float:
+    """Convert a row's megabytes, 10^6 bytes, to MiB."""
+    return megabytes * 1e6 / 2**20
+
+
 def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
     ``ms_*`` are of all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
     these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
-    process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, building included (with what
-    the machine had cached). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
+    process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, including compilation (with
+    the caches of the machine). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
     hashes of weights and data with the activity of each layer (of the reference: an engine whose loss differs has no row),
     ``gradient_cosine`` the cosine between the engine's gradient and the exact one in the checked step.
     """
@@ -58,7 +63,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` over that of snnc's exact row of the same workload; None if there is none."""
+    """Return `key` of `one` over that of snnc's exact row of the same workload; None if there is no such row."""
     ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 
@@ -79,7 +84,7 @@ def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) ->
 def grouped(
     rows: Sequence[Row], heads: Mapping[str, bool], name: Callable[[Row], str], cells: Callable[[Row], Sequence[str]], width: int | None
 ) -> list[str]:
-    """Return rows as the lines of a table, a section per workload, sorted by speed; `heads` has titles and alignments of columns."""
+    """Return rows as the lines of a table with a section per workload, sorted by speed; `heads` maps column titles to alignments."""
     from rich.console import Console
     from rich.table import Table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from snnc.benchmarks.cpu.rows import Row, grouped, relative_to_snnc
+from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc
 from snnc.benchmarks.cpu.summary import summary_lines
 
-_RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MB", "mem/snnc", "loss")
+_RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MiB", "mem/snnc", "loss")
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
@@ -22,7 +22,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         "all numbers are measured. ms: median of one training step; turns ±: between the medians of the fastest and the slowest turn; "
-        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MB: minus the resident memory after the framework was loaded"
+        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MiB: minus the resident memory after the framework was loaded"
     )
     return text
 
@@ -38,7 +38,7 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
         f"{spread:.0f} %",
         f"{row['samples_per_s']:,.0f}",
         _ratio(relative_to_snnc(rows, row, "ms_median")),
-        f"{row['peak_mb']:,.0f}",
+        f"{mebibytes(row['peak_mb']):,.0f}",
         _ratio(relative_to_snnc(rows, row, "peak_mb")),
         f"{row['loss']:.4f}",
     ]

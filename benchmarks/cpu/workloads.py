@@ -1,7 +1,7 @@
 """The networks of the measured training steps, as data.
 
-All of them: LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid of
-Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
+All networks have LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid
+of Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Workload:
     layers
         Hidden layers, in order.
     classes
-        Width of the readout; 0: there is none, the loss is the cross entropy of the last layer's spike counts.
+        Width of the readout; 0: no readout, the loss is the cross entropy of the last layer's spike counts.
     drive
         Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity.
     gain
-        The same of later layers over an input that spikes with probability 5 %.
+        The same for later layers, with an input that spikes with probability 5 %.
     """
 
     name: str
@@ -133,7 +133,7 @@ WORKLOADS: Final = (
 
 
 def workloads(patterns: str = "*", among: Sequence[Workload] = WORKLOADS, suite: str = "cpu") -> tuple[Workload, ...]:
-    """Return the workloads of a suite whose label or name matches one of `patterns`, whatever its case.
+    """Return the workloads of a suite whose label or name matches one of `patterns`, ignoring case.
 
     Raises
     ------

@@ -4,9 +4,9 @@
 of N neurons with M inputs of activity a:
 
 ===================  ===========================================================================================================
-memory               the batch, float32, once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
+memory               the float32 batch, read once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
                      moments read and written, gradient read: 28 bytes each
-operations           one multiplication and addition each: a number of a gathered row, forward and for the gradient, 2 B T a M N;
+operations           each a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N;
                      the backward product of a source that learns, B T M N (with an exact gradient every delta counts)
 steps                2 T, forward and back, each one barrier of the whole grid
 ===================  ===========================================================================================================
@@ -32,7 +32,7 @@ USUAL_ACTIVITY: Final = 0.05
 
 @dataclass(frozen=True)
 class StepBound:
-    """Lower bounds of a training step in seconds, for three reasons, and the seconds for gathering rows from L2."""
+    """Lower bounds of a training step in seconds, by memory, operations and steps, and the seconds for gathering rows from L2."""
 
     memory: float
     operations: float
@@ -56,7 +56,7 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Product:
-    """A layer's product: its inputs, the fan-out of each, and how often they spike."""
+    """A layer's product: its inputs, the fan-out of each, and their activity."""
 
     inputs: int
     reach: int
@@ -73,9 +73,9 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
     workload
         The network.
     gpu
-        The device; :data:`~snnc.benchmarks.cuda.gpu.H200` or the one at hand.
+        The device; :data:`~snnc.benchmarks.cuda.gpu.H200` or that of this machine.
     activity
-        Spikes a hidden neuron and step.
+        Spikes per hidden neuron and step.
     """
     samples = workload.batch * workload.steps
     memory = 4.0 * samples * math.prod(workload.shape) + 28 * parameters(workload)
@@ -130,7 +130,7 @@ def products(workload: Workload, activity: float) -> list[Product]:
 def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
     """Return the bounds as lines of Markdown."""
     lines = [
-        "| workload | B | memory, ms | operations, ms | steps, ms | **bound, ms** | by | rows out of L2, ms |",
+        "| workload | B | memory, ms | operations, ms | steps, ms | **bound, ms** | limited by | rows from L2, ms |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for workload in chosen:

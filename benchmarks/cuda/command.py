@@ -30,7 +30,7 @@ from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import BenchError
 
 MEASURED: Final = "measured"
-STAND_IN: Final = "no measurement: the processor replaces the GPU to check the kernels; these times mean nothing"
+STAND_IN: Final = "no measurement: the processor replaces the GPU to check the kernels; these times are meaningless"
 
 FIRST_STEP_S: Final = 60.0
 """Default time limit of a variant's first step, in seconds."""
@@ -98,7 +98,7 @@ def run_suite(
     report
         Called with each line of progress.
     found
-        Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
+        Receives ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
         Called after each change of `found`, so that an interruption loses only the rest.
 
@@ -114,7 +114,7 @@ def run_suite(
     if not 1 <= threads <= processors():
         raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
     if options.ways not in WAYS:
-        raise BenchError(f"--ways {options.ways} is none of {' and '.join(WAYS)}.")
+        raise BenchError(f"--ways {options.ways} is neither {' nor '.join(WAYS)}.")
     device, gpu = device_at_hand()
     times = MEASURED if device == "cuda" else STAND_IN
     machine = {

@@ -17,7 +17,7 @@ _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, torch_variants.GRAPHED)
 _TRITON: Final = "triton"
 PEERS: Final = 3e-4
-"""Largest accepted difference of other frameworks from the exact numbers: a device adds in another order."""
+"""Largest accepted difference of other frameworks from the exact numbers; a device sums in a different order."""
 _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later, so the neuron is written as one of its stateful layers"
 
 

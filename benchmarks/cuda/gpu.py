@@ -53,7 +53,7 @@ def gpu_here() -> Gpu:
     Raises
     ------
     GpuMissingError
-        There is none, or it is too old.
+        There is no device, or it is too old.
     """
     capability = first_device().capability
     processors, clock, memory_clock, bus = device_attributes(_PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS)
@@ -70,7 +70,7 @@ class _Used(ctypes.Structure):
 
 
 def used_bytes(process: int) -> int | None:
-    """Return the bytes of the first device's memory that a process holds, from NVML; None if NVML does not report them.
+    """Return the bytes of the first device's memory that a process uses, from NVML; None if NVML does not report them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step next to the step predicted for IPUs.
+"""``snnc bench --suite paper``: training steps of the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.
 
 Measured and predicted numbers have separate keys and columns, each with its ``kind``:
 
@@ -10,10 +10,10 @@ Measured and predicted numbers have separate keys and columns, each with its ``k
 ``gpu_predicted``
     Predicted: the same program on one H100, by its launches.
 ``gpu``
-    Measured: snnc's CUDA program on the first device of this machine; or the reason why not.
+    Measured: snnc's CUDA program on the first device of this machine, or the reason why it was not measured.
 
-Both have ``conditions``: hashes of weights and data, and the activity. A GPU step whose conditions are not those of the predictions is
-left out, with what differs.
+Measured and predicted steps have ``conditions``: hashes of weights and data, and the activity. If the conditions of a GPU step differ from
+those of the predictions, its time is omitted and the difference is given instead.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[st
 
 
 def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the GPU's column, without its time if it has not the weights, data and activity of the predictions."""
+    """Return the GPU's column, without its time if its weights, data or activity differ from those of the predictions."""
     for one in ipu:
         if "conditions" in gpu and "conditions" in one:
             wrong = conditions_differ(Conditions.from_data(gpu["conditions"]), Conditions.from_data(one["conditions"]))
@@ -127,7 +127,7 @@ def gpu_predicted(name: str) -> dict[str, Any]:
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's measured step on the first device; without a GPU, only whether its numbers are right."""
+    """Return snnc's measured step on the first device; without a GPU, only whether its numbers are correct."""
     found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
     if "reason" in found:
         return {"kind": NOT_MEASURED} | found

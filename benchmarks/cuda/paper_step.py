@@ -1,4 +1,4 @@
-"""A training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
+"""Measure a training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
 Its numbers are compared with the NumPy reference first. The last line of stdout has the results as JSON. If ``SNNC_CUDA_ON_HOST`` is
 set, the numbers are compared and nothing is timed.
@@ -35,7 +35,7 @@ CHECKED: Final = (6, 2)
 EQUAL: Final = 1e-3
 """Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
-"""Problems that are tried: a neuron whose membrane is within rounding of its threshold may spike in one of the two programs only."""
+"""Number of problems that are tried, because a neuron whose membrane is within rounding of its threshold may spike in one program only."""
 UNTIMED, TIMED = 3, 20
 
 
@@ -51,7 +51,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     Raises
     ------
     ArithmeticError
-        The numbers are not those of the reference.
+        The numbers differ from those of the reference.
     """
     kind, gpu = device_at_hand()
     program = case.program()
@@ -68,7 +68,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
 
 
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
-    """Return the difference from the reference in one small step, "" if there is none; the weights are restored."""
+    """Return the difference from the reference in one small step as text, "" if they agree; the weights are restored."""
     inputs = drawn_inputs(case, program, *CHECKED, seed)
     labels = np.random.default_rng(seed).integers(0, program.outputs[0].shape[0], CHECKED[1])
     weights = engine.get_parameters()

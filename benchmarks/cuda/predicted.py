@@ -19,7 +19,7 @@ from snnc.options.optimizers import parse_optimizer
 
 @dataclass(frozen=True)
 class Peer:
-    """The fastest other framework on a workload, measured on one H100 on 2026-11-23, and how many times faster snnc should be."""
+    """The fastest other framework on a workload, measured on one H100 on 2026-11-23, and the target for snnc's speed-up over it."""
 
     workload: str
     milliseconds: float
@@ -38,7 +38,7 @@ PEERS: Final = (
 
 
 def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, Any]:
-    """Return the predicted milliseconds of a training step of `steps` steps and `batch` samples, and of which card."""
+    """Return the predicted milliseconds of a training step of `steps` steps and `batch` samples, and the name of the device."""
     found = predict(launches_of(program), steps, batch, H100)
     return {"card": H100.name, "ms": 1e3 * seconds_of(found, H100)}
 
@@ -56,9 +56,9 @@ def program_of(workload: Workload) -> StepProgram:
 
 
 def lines() -> list[str]:
-    """Return the table of Markdown."""
+    """Return the table in Markdown."""
     found = [
-        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | asked |",
+        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | target |",
         "|---|---|---|---|---|",
     ]
     workloads = {w.label: w for w in CUDA_WORKLOADS}

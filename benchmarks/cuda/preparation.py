@@ -1,6 +1,6 @@
-"""Slow untimed work, done in parallel before any timing: reference numbers, programs to build, compilers' caches.
+"""Slow preparations that run in parallel before any timing: reference numbers, builds of programs, caches of compilers.
 
-All of it has ended when :func:`prepare_workloads` returns, so that nothing runs next to an engine that is timed.
+All of them have ended when :func:`prepare_workloads` returns, so nothing else runs while an engine is timed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _FEW_THREADS: Final = dict.fromkeys(
 
 @dataclass(frozen=True)
 class PreparedFiles:
-    """The files of each workload by its label, or the reason why there are none."""
+    """The files of each workload by its label, or the reason why they are missing."""
 
     files: dict[str, Files] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
 
 def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, str] | str]:
-    """Return the versions of each module's packages, or why it cannot be used, from parallel processes."""
+    """Return the versions of each module's packages, or the reason why it cannot be used; each is queried in a process of its own."""
 
     def ask(entry: Entry) -> dict[str, str] | str:
         try:
@@ -60,7 +60,7 @@ def prepare_workloads(
     plan
         The workloads and their lines.
     folder
-        The folder that gets a folder for each workload.
+        The folder in which a folder for each workload is created.
     settings
         The settings of the run.
     report
@@ -110,14 +110,14 @@ def _programs(lines: Sequence[BenchLine]) -> list[str]:
 
 
 def _first_step(one: BenchLine, way: str, data: str, settings: SuiteSettings) -> None:
-    """Let a compiler fill its cache."""
+    """Run the first step of a variant, so that its compiler fills its cache."""
     with Process(one.entry, way, processors(), settings.device, _FEW_THREADS) as process:
         process.ask("open", settings.first_step_s, data=data)
         process.ask("step", settings.first_step_s)
 
 
 def _failure(future: Future[Any]) -> str:
-    """Return why a preparation failed; "" if it did not."""
+    """Return the reason why a preparation failed; "" if it succeeded."""
     error = future.exception()
     if error is None:
         return ""

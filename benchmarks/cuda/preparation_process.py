@@ -2,7 +2,8 @@
 
 ``python -m snnc.benchmarks.cuda.preparation_process WHAT FOLDER MODE``
 
-The workload comes as JSON on standard input, the answer goes as a line of JSON to standard output, arrays go to archives in the folder.
+The process reads the workload as JSON from standard input, writes its answer as a line of JSON to standard output, and arrays to archives
+in the folder.
 
 ``problem``
     The archive of the timed problem; ``{}``.
@@ -40,7 +41,7 @@ _KINDS: Final = ("exact", "window")
 
 
 def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:
-    """Prepare a part in a process and return its answer.
+    """Run one preparation in a separate process and return its answer.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str,
 
 
 def main() -> None:
-    """Prepare the part that the command line names."""
+    """Run the preparation that the command line names."""
     what, folder, mode = sys.argv[1:]
     print(json.dumps(_answer(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
 

@@ -23,7 +23,7 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
     Raises
     ------
     BenchError
-        The file holds something else, or rows of another machine.
+        The file has other contents, or rows of another machine.
     """
     try:
         found = json.loads(path.read_bytes())
@@ -34,7 +34,7 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         known, rows, left_out, theirs = False, [], [], {}
     if not known:
-        raise BenchError(f"{str(path)!r} holds no rows of this suite to continue; name another file.")
+        raise BenchError(f"{str(path)!r} contains no rows of this suite to continue; name another file.")
     other = next((key for key in SAME if theirs.get(key) != machine.get(key)), None)
     if other is not None:
         raise BenchError(

@@ -25,7 +25,7 @@ def measure(
     report: Report,
     keep: Callable[[BenchLine], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Measure one workload; nothing else may run meanwhile.
+    """Measure one workload; nothing else may run at the same time.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from snnc.benchmarks.cpu.rows import Row, grouped, ratios_by_turn, relative_to_snnc
+from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, ratios_by_turn, relative_to_snnc
 from snnc.benchmarks.cuda.command import MEASURED
 
 _LEAST_WIDTH: Final = 150
-_RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over bound", "device MB", "loss")
+_RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over bound", "device MiB", "loss")
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
@@ -25,7 +25,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append(
         f"ms: median of a training step, {machine['times']}; p10-p90: of time/snnc, turn by turn; "
         "bound ms: computed (docs/explanation/gpu-bounds.md); over bound: ms over it; "
-        "device MB: measured, the process's share of the device's memory"
+        "device MiB: measured, the process's share of the device's memory"
     )
     return text
 
@@ -44,7 +44,7 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
         _spread(ratios_by_turn(rows, row)) if measured else "",
         f"{row['bound_ms']:.3g}",
         f"{row['ms_median'] / row['bound_ms']:.1f} x" if measured else "",
-        "" if row["device_mb"] is None else f"{row['device_mb']:,.0f}",
+        "" if row["device_mb"] is None else f"{mebibytes(row['device_mb']):,.0f}",
         f"{row['loss']:.4f}",
     ]
 
@@ -57,7 +57,7 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 def _way(row: Row) -> str:
-    """The chosen variant and the reason: times of the trial, reasons of omitted variants."""
+    """The chosen variant and the reason for the choice: times of the trial, reasons of omitted variants."""
     chosen = row["chosen"]
     others = [f"{way} {ms:.4g} ms" for way, ms in chosen["trial_ms"].items() if way != row["variant"]]
     aside = [f"{way} left out ({reason})" for way, reason in chosen["left_out"].items()]

@@ -1,4 +1,4 @@
-"""The fastest variant of an engine on a workload: found by a trial, kept in the cache folder for later runs."""
+"""The fastest variant of an engine on a workload, found by a trial and stored in the cache folder for later runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
 
 
 def load_choice(of: Mapping[str, Any]) -> FastestWay | None:
-    """Return the choice that an earlier run stored for an :func:`identity`; None if there is no readable one."""
+    """Return the choice that an earlier run stored for an :func:`identity`; None if it does not exist or cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
         found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
         times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}

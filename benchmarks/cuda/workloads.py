@@ -36,5 +36,5 @@ CUDA_WORKLOADS: Final = (
 
 
 def stand_in(workload: Workload) -> Workload:
-    """Return a small version of a workload for a run without a device: its numbers are checked, its times mean nothing."""
+    """Return a small version of a workload for a run without a device: its numbers are checked, its times are meaningless."""
     return workload.checked(*STAND_IN)

@@ -1,4 +1,4 @@
-"""The published per-layer program of arXiv 2311.04386 as a mapping strategy: its layout, its supersteps and their cost."""
+"""A cost model of the published per-layer program of arXiv 2311.04386: its layout, its supersteps and their cost."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FIRST_STAGE: Final = "reduce groups"
 
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
-    """Return the supersteps of a time step, in order; the first step of the sequence forms no input gradients."""
+    """Return the supersteps of a time step, in order; the first step of the sequence computes no input gradients."""
     return (
         machine.step("count steps", "rest", "backward", compute=2 * machine.elementwise(1), programs=2),
         _slice(machine),
@@ -48,7 +48,7 @@ def _slice(machine: Machine) -> Superstep:
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
-    """An elementwise product layer after layer."""
+    """An elementwise product for each layer, one after another."""
     sizes = [machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
     compute = max(sum(machine.broadcast_elementwise(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
     return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
@@ -75,12 +75,12 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _row_pieces(machine: Machine, capacity: int) -> int:
-    """Tiles that hold the ids of one sample of one step."""
+    """Number of tiles that store the ids of one sample of one step."""
     return ceil_div(capacity, slice_share(machine.net.batch * capacity, machine.tiles))
 
 
 def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
-    """Every tile reads the ids and gradients of its layer, looks for its own neurons and adds to their dU."""
+    """Every tile reads the ids and gradients of its layer, searches for its own neurons and adds to their dU."""
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
         ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
@@ -96,14 +96,14 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _copy_state_gradients(machine: Machine) -> Superstep:
-    """Copies of the state gradient, layer after layer, for scaling."""
+    """Copies of the state gradient for scaling, for each layer, one after another."""
     sizes = [FLOAT * machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
     compute = max(sum(machine.local_copy(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
     return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
 
 
 def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
-    """Every tile of a layer gets the ids and counts that the layer read."""
+    """Every tile of a layer receives the ids and counts that the layer read."""
     net, copies = machine.net, []
     for i in range(len(net.layers)):
         capacity, _, _ = machine.incoming(i)
@@ -115,7 +115,7 @@ def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _weight_gradients(machine: Machine) -> Superstep:
-    """Six vertices a tile, each with a private copy of dW and a sixth of the samples; a remainder of samples is ignored."""
+    """Six vertices per tile, each with a private copy of dW and a sixth of the samples; a remainder of samples is ignored."""
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(len(net.layers)):
         _, spikes, _ = machine.incoming(i)
@@ -128,7 +128,7 @@ def _weight_gradients(machine: Machine) -> Superstep:
 
 
 def _input_gradients(machine: Machine) -> Superstep:
-    """A vertex for each sample forms this tile's part of the gradient of every id; not for the first layer."""
+    """A vertex for each sample computes this tile's part of the gradient of every id; not for the first layer."""
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(1, len(net.layers)):
         _, _, entries = machine.incoming(i)
@@ -160,7 +160,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
 
 
 def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
-    """Tiles of `chip` that each layer's first stage gets: in proportion to ``tiles^0.8 K B``, rounded down."""
+    """Tiles of `chip` for the first stage of each layer, in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
         for i in machine.layout.layers_of(chip)
@@ -191,7 +191,7 @@ def _first_stage(machine: Machine) -> Superstep:
 
 
 def _second_stage(machine: Machine) -> Superstep:
-    """PopLibs spreads the sums over the chip; the results go to the tiles on which the previous layer reads them."""
+    """PopLibs distributes the sums over the chip; the results are sent to the tiles on which the previous layer reads them."""
     net, gathers, scatters, compute = machine.net, [], [], 0.0
     for chip in range(machine.layout.chips):
         layers = [i for i in machine.layout.layers_of(chip) if i > 0]

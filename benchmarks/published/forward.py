@@ -37,7 +37,7 @@ def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _send_ids(machine: Machine) -> tuple[Superstep, ...]:
-    """Copy the spikes of the previous step from the tiles that made them to those of the next layer."""
+    """Copy the spikes of the previous step from the tiles that compacted them to those of the next layer."""
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
         ids = net.batch * net.layers[i - 1].capacity
@@ -64,7 +64,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Set two flags for each neuron and sample (one vertex for each), and draw random numbers, layer after layer."""
+    """Set two flags for each neuron and sample (one vertex for each), and draw random numbers for each layer, one after another."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)
@@ -76,7 +76,7 @@ def _flags(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _compact(machine: Machine) -> tuple[Superstep, ...]:
-    """Send flags to the tiles of their sample and threshold, and turn them into ids in three stages."""
+    """Send flags to the tiles of their sample and threshold, and convert them to ids in three stages."""
     net, layout, workers = machine.net, machine.layout, machine.target.workers
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0

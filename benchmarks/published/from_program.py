@@ -35,17 +35,17 @@ def published_net_of(
     steps, batch
         T and B.
     activity
-        Spikes per value and step by StepProgram buffer, :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` elsewhere. It
-        counts as both n0 and n1, limited to K.
+        Spikes per value and step by StepProgram buffer; :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` for others. It
+        is used for both n0 and n1, limited to K.
     capacity
-        K by buffer, :data:`CAPACITY` of the values (and 2 at least) elsewhere.
+        K by buffer; :data:`CAPACITY` of the values (at least 2) for others.
 
     Raises
     ------
     PublishedNetError
-        The network has another form; the message says where.
+        The network has another form; the message names the layer or connection.
     PublishedOptionError
-        A number is outside its range.
+        A number is out of range.
     """
     chain = _chain(program)
     sizes = [math.prod(program.buffers[c.source_buffer].shape) for c in chain]

@@ -1,7 +1,7 @@
 """The layout of the published program.
 
-A layer takes a contiguous range of tiles with an equal number of neurons on each, and never straddles IPUs; tile 0 of the first IPU is
-left out. Neurons a tile start at 2 and grow by 2 until all layers find room (``benchmarking/tile_mapping.py`` of
+A layer uses a contiguous range of tiles of one IPU, with an equal number of neurons on each; tile 0 of the first IPU is not used. The
+number of neurons per tile starts at 2 and grows by 2 until all layers fit (``benchmarking/tile_mapping.py`` of
 ``jrfinkbeiner/graphcore_snn``, confirmed by the tile ranges that the log prints).
 """
 
@@ -28,7 +28,7 @@ class Range:
 
     @property
     def stop(self) -> int:
-        """The tile after the last."""
+        """The index after the last tile."""
         return self.first + self.tiles
 
 
@@ -39,11 +39,11 @@ class PublishedLayout:
     Attributes
     ----------
     ranges
-        One a layer.
+        One per layer.
     spread
         Tiles that compact the flags of one sample and threshold, for each layer.
     crowding
-        Compacting jobs that share a tile of each chip; 1 while there are tiles enough.
+        Compactions that share a tile of each chip; 1 if there are enough tiles.
     """
 
     ranges: tuple[Range, ...]
@@ -66,7 +66,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
     Raises
     ------
     PublishedLayoutError
-        There are more layers than the chips have tiles for, or chips that nothing links.
+        The layers do not fit on the tiles, or the chips are not linked.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
 
 
 def usable_tiles(target: Target, chip: int) -> int:
-    """Tiles of a chip; the first tile of the first is kept for scalars."""
+    """Usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
     return target.tiles_per_chip - (chip == 0)
 
 
@@ -140,7 +140,7 @@ def slice_share(elements: int, tiles: int) -> int:
 
 
 def slice_pieces(elements: int, tiles: int) -> int:
-    """Tiles that one time step of such a tensor lies on."""
+    """Number of tiles with elements of one time step of such a tensor."""
     return ceil_div(elements, slice_share(elements, tiles))
 
 
@@ -150,5 +150,5 @@ def linear_share(elements: int, tiles: int) -> int:
 
 
 def linear_pieces(elements: int, tiles: int) -> int:
-    """Tiles that such a tensor lies on."""
+    """Number of tiles with elements of such a tensor."""
     return ceil_div(elements, linear_share(elements, tiles))

@@ -36,9 +36,9 @@ class Exchange:
     Attributes
     ----------
     received, pieces
-        Bytes that arrive, and their fragments, each contiguous on the sender and on the receiver.
+        Received bytes, and their fragments, each contiguous on the sender and on the receiver.
     sent, runs
-        Bytes that leave, and their contiguous runs, each to one receiver.
+        Sent bytes, and their contiguous runs, each to one receiver.
     link
         Bytes that the busiest chip receives from others.
     """
@@ -50,13 +50,13 @@ class Exchange:
     link: float = 0.0
 
     def plus(self, other: Exchange) -> Exchange:
-        """Return both on the same tile at once."""
+        """Return the sum of two exchanges on the same tile."""
         return Exchange(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
 class Superstep:
-    """One kind of superstep, predicted.
+    """The predicted cost of one kind of superstep.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Superstep:
 
 @dataclass(frozen=True)
 class Machine:
-    """The net, its layout, the target and the options, from which every superstep is priced."""
+    """The net, its layout, the target and the options, which determine the cost of every superstep."""
 
     net: PublishedNet
     layout: PublishedLayout
@@ -101,12 +101,12 @@ class Machine:
 
     @property
     def tiles(self) -> int:
-        """Tiles of a chip; the one tile that the first chip has less is ignored."""
+        """Tiles of a chip; the unused tile of the first chip is ignored."""
         return max(1, self.target.tiles_per_chip - 1)
 
     @property
     def serial(self) -> int:
-        """Layers of the fullest chip: how many operations of one layer each run one after another."""
+        """Layers of the fullest chip, whose operations run one after another."""
         return max(len(self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     def per_tile(self, layer: int) -> int:
@@ -128,7 +128,7 @@ class Machine:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def vertices(self, number: float, cycles: float) -> float:
-        """Tile cycles of equal vertices; a single one still takes `workers` tile cycles an instruction."""
+        """Tile cycles of equal vertices; even a single one takes `workers` tile cycles per instruction."""
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:
@@ -137,7 +137,7 @@ class Machine:
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 
     def broadcast_elementwise(self, values: float) -> float:
-        """The same with a second operand that is repeated: naive code copies it into place first."""
+        """The same with a broadcast second operand, which naive code first copies."""
         share = {"naive": 1.0, "ideal": 0.0, "mean": 0.5}[self.options.code]
         return self.elementwise(values) + share * self.local_copy(FLOAT * values)
 

@@ -1,7 +1,7 @@
 """Bytes on the fullest tile of each layer, by category.
 
-Tensors as ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates them; everything has 32 bits and lives for the whole training
-step, except the exchange buffers, of which the largest counts.
+Tensors are those that ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates. All have 32-bit elements and are live for the whole
+training step, except the exchange buffers, of which the largest counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 STATES = 4
 """Initial and current state, dU and its scaled copy."""
 CODELETS = 6144
-"""Bytes of codelets on a tile [R]: about those of a similar program."""
+"""Bytes of codelets on a tile [R]: about as many as in a similar program."""
 ID_COPIES = 2
 """Ids and counts of all steps are stored twice, as integers and as floats."""
 
@@ -26,7 +26,8 @@ ID_COPIES = 2
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
     """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
 
-    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last: a tile has the code of one.
+    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last tiles, so no tile has the code of
+    both.
     """
     known = tuple(supersteps)
     surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
@@ -54,7 +55,7 @@ def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
 
 
 def _spikes(machine: Machine, i: int) -> int:
-    """Ids and counts of all steps, of every layer of the chip and of the input, spread over the chip."""
+    """Ids and counts of all steps, of every layer of the chip and of the input, distributed over the chip."""
     net, tiles, chip = machine.net, machine.tiles, machine.layout.ranges[i].chip
     sizes = [net.batch * net.layers[j].capacity for j in machine.layout.layers_of(chip)]
     sizes += [net.batch * net.input_capacity] * (chip == 0)

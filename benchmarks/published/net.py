@@ -1,6 +1,6 @@
 """Networks of the published per-layer program: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
 
-The program is that of arXiv 2311.04386; facts on it are from the public code ``jrfinkbeiner/graphcore_snn``.
+The program is that of arXiv 2311.04386; its properties are taken from the public code ``jrfinkbeiner/graphcore_snn``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from snnc.compiler.tiles.errors import PublishedOptionError
 
 PRIVATE_COPIES: Final = 6
-"""Private weight gradients of a tile, one a worker; a batch holds at least as many samples (``calcLIFWeightGrad``)."""
+"""Private weight gradients of a tile, one per worker; a batch has at least as many samples (``calcLIFWeightGrad``)."""
 MOMENTS: Final = {"adam": 2, "sgd": 0}
 """Optimisers of the benchmark scripts, and the number of values that each stores for a parameter."""
 
@@ -82,7 +82,7 @@ class PublishedNet:
             )
         if self.inputs < 1 or not 1 <= self.input_capacity <= self.inputs or not 0 <= self.input_spikes <= self.input_capacity:
             raise PublishedOptionError(
-                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes a step in {self.input_capacity} places; "
+                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes per step in {self.input_capacity} places; "
                 "they obey 0 <= spikes <= places <= inputs."
             )
         if self.steps < 2:

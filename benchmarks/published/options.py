@@ -38,12 +38,12 @@ class PublishedOptions:
     Attributes
     ----------
     fragment_cycles
-        Cycles of an exchange fragment in addition to its bytes; None takes the target's. Sources range from 6 to 20.
+        Cycles of an exchange fragment in addition to its bytes; None: the target's. Sources range from 6 to 20.
     merge_copies
         Whether the vendor's compiler merges adjacent copies into one exchange; not known.
     code
-        How well loops are compiled: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
-        operations and has free loops, ``"mean"`` is the mean of both.
+        Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
+        operations and has loops without overhead, ``"mean"`` is the mean of both.
     surrogate
         Tiles that compute the surrogate: ``"one tile"`` with one worker for each layer and sample, as in the logged runs, or ``"every
         tile"`` for its own neurons, as in the program of 2022-09-17 and later.
@@ -69,8 +69,9 @@ class PublishedOptions:
 class LoopCost:
     """Operations of one iteration of a loop, which any compiler has to emit.
 
-    A worker issues one bundle a cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues all
-    of them separately, with a branch back; ideal code hides addresses and arithmetic in memory operations and has free loops.
+    A worker issues one bundle per cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues all
+    of them separately, with a branch back; ideal code overlaps addresses and arithmetic with memory operations and has loops without
+    overhead.
     """
 
     loads: float = 0

@@ -1,4 +1,4 @@
-"""Cycles, milliseconds and memory of the published program, in total."""
+"""Predicted cycles, milliseconds and memory of a training step of the published program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PublishedPrediction:
 
     @property
     def fits(self) -> bool:
-        """Whether every tile has room."""
+        """Whether the data of every tile fits into its memory."""
         return self.peak_tile_bytes <= self.target.tile_bytes
 
 

@@ -2,7 +2,7 @@
 
 The published log records neither. Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
 
-    I  = sum of the weight rows of the ids that the layer before sent in the previous step
+    I  = sum of the weight rows of the ids that the previous layer sent in the previous step
     U' = 10 (1 - a) I            where U > 1 before the step (hard reset)
     U' = a U + 10 (1 - a) I      elsewhere
     n0 = min(K, #(U' > 1)),  n1 = min(K, #(U' > th2)),  the lowest ids are kept
@@ -63,7 +63,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
     net
         Sizes and capacities; its own counts are not read.
     inputs
-        Spikes [T, B, inputs], at most ``input_capacity`` of them a sample and step are used, as the host sends them.
+        Spikes [T, B, inputs]; at most ``input_capacity`` of them are used per sample and step, as the host sends them.
     multiplier
         Multiplier of the initial weights, see the module's docstring.
     seed
@@ -163,7 +163,7 @@ def _stroke(rng: np.random.Generator) -> Doubles:
 
 
 def _moved(images: Doubles, offsets: Doubles) -> Doubles:
-    """Shift images [B, y, x] by offsets [2, B], with linear interpolation and nothing beyond the border."""
+    """Shift images [B, y, x] by offsets [2, B], with linear interpolation and zeros outside of the image."""
     padded = np.pad(images, ((0, 0), (PAD, PAD), (PAD, PAD)))
     whole = np.floor(offsets).astype(np.int64)
     part = (offsets - whole)[:, :, None, None]

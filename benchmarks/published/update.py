@@ -1,6 +1,6 @@
-"""Work that a training step does once, outside its time steps: casts, sums of private gradients, the optimiser, the host.
+"""Supersteps that run once in a training step, outside its time steps: casts, sums of private gradients, the optimiser, the host.
 
-Not priced: transposes, the loss (computed outside the program), and costs that occur once an epoch.
+Not included: transposes, the loss (computed outside the program), and costs that occur once per epoch.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _serial(machine: Machine, cycles: list[float]) -> float:
 
 
 def _host(machine: Machine) -> Superstep:
-    """Ids and counts of all steps come from the host as 4-byte values."""
+    """The host sends ids and counts of all steps as 4-byte values."""
     net = machine.net
     size = FLOAT * net.steps * net.batch * (net.input_capacity + 1)
     return machine.step("inputs from the host", "host", "update", compute=size / HOST_BYTES_PER_SECOND * machine.target.clock_hz, runs=1)
 
 
 def _casts(machine: Machine) -> Superstep:
-    """Ids and counts of all steps are cast to integers and back: the inputs twice, those of each layer four times in all."""
+    """Ids and counts of all steps are cast to integers and back: those of the inputs twice, those of each layer four times in total."""
     net, tiles = machine.net, machine.tiles
     inputs = [slice_share(net.batch * net.input_capacity, tiles), slice_share(net.batch, tiles)]
     layers = [size for layer in net.layers for size in (slice_share(net.batch * layer.capacity, tiles), slice_share(2 * net.batch, tiles))]

@@ -1,1 +1,1 @@
-"""Reproduction of the two papers: figures, predicted and measured rows, answers to the claims, and the page."""
+"""Reproduction of the two papers: figures, predicted and measured rows, verdicts on the claims, and the page."""

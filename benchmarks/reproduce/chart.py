@@ -1,7 +1,7 @@
-"""A figure as a self-contained SVG drawing: a line for each series, the points that do not fit as crosses above the axes.
+"""Draw a figure as self-contained SVG: a line for each series; points that do not fit are crosses above the axes.
 
-A kind of numbers has its own dashes and its own mark, so kinds differ without colour. On an axis of names the series stand beside each
-other. Colours repeat after eight series; marks of the next eight are hollow.
+Each kind of numbers has its own dash pattern and mark, so kinds can be distinguished without colour. On an axis of names the marks of the
+series are next to each other. Colours repeat after eight series; marks of the next eight are hollow.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Axis:
 
 
 def draw(figure: Figure, points: Sequence[Point]) -> str:
-    """Return `points` as SVG; a figure without numbers is an empty pair of axes that says so."""
+    """Return `points` as SVG; a figure without numbers has empty axes and a note."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
     known = _heights(points) if figure.stacked else [p.y for p in points if p.y is not None]
     vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)

@@ -1,4 +1,4 @@
-"""The claims of both abstracts that numbers can answer, and the answer of the results to each."""
+"""The quantitative claims of both abstracts, and the verdict of the results on each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer of the results to a claim, with its numbers and their kinds."""
+    """The verdict of the results on a claim, with its numbers and their kinds."""
 
     answer: Answer
     why: str
@@ -35,11 +35,11 @@ class Claim:
     Attributes
     ----------
     paper, says
-        Where it stands, and what it says, in short.
+        The paper, and the claim in short.
     figure
         Name of the figure that shows it; "" for none.
     judge
-        What the results say.
+        Computes the verdict from the results.
     """
 
     paper: Paper
@@ -50,7 +50,7 @@ class Claim:
 
 NOTHING: Final = Verdict("cannot be said here", "No row that it needs has run.")
 GPU_NET: Final = "logged-h2-a5"
-"""The network of the paper's grid that a GPU was measured with."""
+"""The network of the paper's grid that was measured on a GPU."""
 
 
 def _against_gpu(results: Results) -> Verdict:
@@ -85,7 +85,7 @@ def _at_high_sparsity(results: Results) -> Verdict:
 
 
 def _tuned_gpu(results: Results) -> Verdict:
-    """A tuned GPU program of W1 beside the predicted IPU."""
+    """Compare a tuned GPU program of W1 with the predicted step on an IPU."""
     step = next((m for m in measured_steps() if m.net == "w1-5" and m.program == "prototype"), None)
     found = results.get(matched_row("w1-5").key)
     if step is None or not found or not found.get("fits"):
@@ -108,7 +108,7 @@ def _scales(results: Results) -> Verdict:
     neurons = many["neurons"]
     return Verdict(
         "predicted",
-        f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms a step, against {one['step_ms']:.2f} ms of a network a sixteenth "
+        f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms per step, compared with {one['step_ms']:.2f} ms for a network 1/16 "
         f"as large on one IPU (both predicted): weak scaling keeps {100 * efficiency:.0f} %.",
     )
 
@@ -147,12 +147,12 @@ def _final_accuracy(results: Results) -> Verdict:
     return Verdict(
         "reproduced" if met else "not reproduced",
         f"Points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. At most {CLOSE:g} is called "
-        "no loss. The data are made; N-MNIST, DVS Gesture and SHD were not available.",
+        "no loss. The data are synthetic; N-MNIST, DVS Gesture and SHD were not available.",
     )
 
 
 def _convergence(results: Results) -> Verdict:
-    """Compare the epochs that trainings need to come near to their own end."""
+    """Compare the numbers of epochs that training runs need to approach their final accuracy."""
     del results
     texts: list[str] = []
     slower: list[str] = []
@@ -175,7 +175,7 @@ def epochs_needed(accuracy: Sequence[float], points: float = 2.0) -> int:
 
 
 def _population_codes(results: Results) -> Verdict:
-    """Compare one step with many neurons a class with many steps and one neuron a class."""
+    """Compare one step and many neurons per class with many steps and one neuron per class."""
     for steps, seeds in (
         (max(population_codes.STEPS), population_codes.SEEDS),
         (population_codes.QUICK_STEPS[0], population_codes.QUICK_SEEDS),
@@ -187,8 +187,8 @@ def _population_codes(results: Results) -> Verdict:
             met = after >= before - CLOSE and faster > 1
             return Verdict(
                 "reproduced" if met else "not reproduced",
-                f"On the processor (measured): {steps} steps and 1 neuron a class {before:.1f} %, 1 step and 50 neurons a class "
-                f"{after:.1f} %, an update in {1 / faster:.2f} of the time. Strokes of a pen in place of MNIST.",
+                f"On the processor (measured): {steps} steps and 1 neuron per class {before:.1f} %, 1 step and 50 neurons per class "
+                f"{after:.1f} %, an update in {1 / faster:.2f} of the time. Synthetic pen strokes replace MNIST.",
             )
     return NOTHING
 
@@ -249,7 +249,7 @@ CLAIMS: Final[tuple[Claim, ...]] = (
 
 
 def verdicts(results: Results) -> list[dict[str, Any]]:
-    """Return each claim with its answer, JSON types."""
+    """Return each claim with its verdict, as JSON types."""
     found: list[dict[str, Any]] = []
     for claim in CLAIMS:
         verdict = claim.judge(results)

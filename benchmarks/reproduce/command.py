@@ -36,20 +36,20 @@ def chosen_figures(only: str) -> tuple[Figure, ...]:
 
 
 def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None], jobs: int = 0) -> Path:
-    """Run the rows that are missing, each in a process of its own, and write the page as they end.
+    """Run the missing rows, each in a separate process, and update the page as they finish.
 
     Parameters
     ----------
     folder
-        Where everything is written; made if it does not exist.
+        The folder for all output; created if it does not exist.
     only
         Patterns of figure names, with commas.
     quick
         Fewer points of each figure.
     resume
-        Keep the results that `folder` holds.
+        Keep the results that `folder` contains.
     report
-        Takes a line for each row.
+        Called with a line for each row.
     jobs
         Rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
 
@@ -80,7 +80,7 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
 
 
 def _finished(rows: Sequence[Row], store: RowsFile, jobs: int) -> Iterator[Row]:
-    """Run rows, `jobs` at a time, then those that measure a time, one by one; yield each row once its result is kept."""
+    """Run rows, `jobs` at a time, then those that measure a time, one by one; yield each row once its result is stored."""
     one_writes = Lock()
 
     def kept(row: Row) -> Row:

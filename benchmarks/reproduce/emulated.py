@@ -1,4 +1,4 @@
-"""Small networks of the first paper's kind, predicted and then run on the emulator: one row holds both numbers of the same plan."""
+"""Predict small networks of the first paper's kind and run them on the emulator: a row has both numbers for the same plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLASSES: Final = 10
 WIDTHS: Final = (200, 96, 96)
 TILES: Final = 48
 GAIN: Final = 3.0
-"""Deviation of the weights times the root of their number: hidden layers fire."""
+"""Standard deviation of the weights times the root of the fan-in; large enough for hidden layers to fire."""
 
 
 def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, 
     Parameters
     ----------
     activity
-        Spikes a value and step of the inputs, 0 to 1.
+        Spikes per value and step of the inputs, 0 to 1.
     dense
         Whether inputs and hidden layers send values instead of events, as in a dense framework.
     chips

@@ -1,4 +1,4 @@
-"""Joules of a training step, predicted from published energies of operations at 45 nm and from the power limits of devices."""
+"""Predict the energy of a training step from published energies of operations at 45 nm and from the power limits of devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LANES: Final = 8
 PASTS: Final = ("state", "output", "saved")
 """Roles of buffers whose values of all time steps the backward pass reads."""
 WORDS: Final = 2
-"""Words of local memory that a product moves at least: the weight is read, and the sum or the gradient is read or written."""
+"""Least number of local-memory words that a product moves: the weight is read, and the sum or the gradient is read or written."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ def energies() -> Energies:
 
 
 def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: int, batch: int, *, events: bool) -> SynapticWork:
-    """Count the products of a network's dense connections; with `events`, those of silent sources are left out.
+    """Count the products of a network's dense connections; with `events`, without those of silent sources.
 
-    `activity` has spikes a value and step, by buffer. Neurons, the optimiser and everything that moves between tiles or to other memory are
+    `activity` has the spikes per value and step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are
     not counted.
 
     Raises
     ------
     ValueError
-        There is a connection with weights that is not dense.
+        The network has a connection with weights that is not dense.
     """
     accumulates = multiplications = 0.0
     inputs = {info.id for info in program.inputs}
@@ -81,10 +81,10 @@ def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: in
 
 
 def moved_words(program: StepProgram, steps: int, batch: int) -> float:
-    """Return the 32-bit words that a training step moves to and from main memory, if caches hold one time step and the weights.
+    """Return the 32-bit words that a training step moves to and from main memory, if one time step and the weights fit into the caches.
 
-    What the backward pass reads of every time step is written once and read once; a trained parameter, its gradient and two moments of an
-    optimiser are read and written once.
+    Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
+    of an optimiser are read and written once.
     """
     pasts = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in PASTS)
     parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
@@ -92,7 +92,7 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
-    """Return what the products alone take: a spike adds a weight, a value is multiplied first; each moves two words of local memory."""
+    """Return the joules of the products alone: a spike adds a weight, a value is multiplied first; each moves two words of local memory."""
     product = known.picojoules["addition"] + known.picojoules["multiplication"]
     words = WORDS * known.picojoules["access"]
     each = known.picojoules["addition"] if events else product
@@ -100,10 +100,10 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 
 
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
-    """Return what a processor takes for the products of spikes: arithmetic, instructions, caches, and `moved` words of main memory.
+    """Return the joules of the products of spikes on a processor: arithmetic, instructions, caches, and `moved` words of main memory.
 
-    Every product moves two words of a cache of 1 MB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
-    waiting are left out, so a processor of that process takes more.
+    Every product moves two words of a cache of 1 MiB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
+    waiting are not included, so a processor in that process technology takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
     adding = known.picojoules["addition"]

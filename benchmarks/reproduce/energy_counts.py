@@ -1,4 +1,4 @@
-"""Counts of products and moved words of the networks whose energy is predicted, as rows have them."""
+"""Rows with the counts of products and moved words of the networks whose energy is predicted."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["predicted", "emulated", "measured", "published"]
-"""How a number came about: by snnc's model of a machine; by running the emitted program on the emulator; by a clock or a count on a device;
-or by the authors of a paper."""
+"""Origin of a number: snnc's model of a machine; the emulator, which runs the emitted program; a measurement on a device; or the
+authors of a paper."""
 Paper: TypeAlias = Literal["2311.04386", "2211.10725"]
 """The two papers, by arXiv number."""
 Results: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -17,14 +17,14 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def why_missing(result: Mapping[str, Any]) -> str:
-    """Return why a row has no number: snnc's message (it does not fit), or the failure of the row's process; empty if it has one."""
+    """Return the reason why a row has no number: snnc's message (it does not fit), or the failure of its process; "" if it has one."""
     message = str(result.get("error", "")).split(" Try ")[0]
     return message or (f"no result: {result['failed']}" if "failed" in result else "")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, made in a process of its own.
+    """One measurement, which runs in a separate process.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class Point:
     kind
         Origin of the number.
     x
-        Place on the axis: a number, or a name on an axis of names.
+        Position on the axis: a number, or a name on an axis of names.
     y
-        The number in the figure's unit; None if there is none, then `note` says why.
+        The number in the figure's unit; None if it is missing, with the reason in `note`.
     note
-        What a reader needs to judge it: device, date, why it is missing.
+        Information about the number: device, date, the reason why it is missing.
     about
         All other data of the row, for the CSV and JSON files.
     """
@@ -80,21 +80,21 @@ class Figure:
     name
         Its name, for ``--only`` and for its files.
     paper, title, caption
-        Which paper it belongs to, its heading, and the text below it.
+        The paper, the heading of the figure, and the text below it.
     x, y
         Labels of the axes, with units.
     rows
-        The rows that it needs; the argument says whether only the quick ones.
+        Returns the rows that it needs, for a quick run if the argument is true.
     points
-        Its points from the results of these rows; rows without a result are left out.
+        Returns its points from the results of these rows; rows without a result are omitted.
     log_x, log_y
         Whether an axis is logarithmic.
     y_zero
         Whether a linear axis begins at 0; else it begins a little below the smallest number.
     stacked
-        Whether the series of a name are drawn as one bar, one above the other; the axes are of names and linear.
+        Whether the series of a name are drawn as one stacked bar; the axes are then an axis of names and a linear one.
     picture
-        Draws the figure as SVG, if it is not lines of points over two axes.
+        Draws the figure as SVG if it is not a plot of points over two axes.
     """
 
     name: str

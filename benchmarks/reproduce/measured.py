@@ -1,4 +1,4 @@
-"""Reads earlier measurements of training steps on GPUs and processors from ``measured_gpu.toml``."""
+"""Read earlier measurements of training steps on GPUs and processors from ``measured_gpu.toml``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class MeasuredStep:
     Attributes
     ----------
     net
-        Name of the network, as ``snnc bench --suite cuda`` or ``--suite paper`` has it.
+        Name of the network in ``snnc bench --suite cuda`` or ``--suite paper``.
     program
-        What ran: ``"snnc"``, a framework, or ``"prototype"``, a hand-written program for this one network.
+        The measured program: ``"snnc"``, a framework, or ``"prototype"``, a hand-written program for this one network.
     ms
         Milliseconds of a training step, median.
     device, date, commit
-        Where and when, and the commit of snnc.
+        The device, the date, and the commit of snnc.
     conditions
-        The weights, data and activity that it was measured with.
+        The weights, data and activity of the measurement.
     processor
         ``"GPU"`` or ``"CPU"``.
     """

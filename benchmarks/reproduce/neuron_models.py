@@ -20,7 +20,7 @@ INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
 CHANNELS, KERNEL, STRIDE = 16, 5, 2
 """Of the convolutional networks, whose input is an image of 28 x 28."""
 HALVES: Final = ("weights:stochastic,pasts,deltas", "pasts,deltas", "weights:stochastic,pasts", "pasts")
-"""Half numbers of precision "float16", the most first."""
+"""Choices of float16 numbers for precision "float16", from the most to the fewest."""
 Recurrence: TypeAlias = Literal["", "one to one", "all to all"]
 Precision: TypeAlias = Literal["float32", "float16"]
 
@@ -34,7 +34,7 @@ class Variant:
     neuron
         Makes the model.
     recurrence
-        How its spikes return to it.
+        Kind of recurrent connection.
     gates
         Whether each input port reads the recurrent values, as gates of an LSTM do.
     convolution
@@ -61,13 +61,13 @@ _VARIANTS: Final[Mapping[str, Variant]] = {
     "SConv2dLSTM": Variant(SLSTM, "all to all", gates=True, convolution=True),
 }
 MODELS: Final = tuple(_VARIANTS)
-"""Names of the models; of the recurrent ones with their kind of recurrence."""
+"""Models by name; the names of recurrent ones include the kind of recurrence."""
 
 
 def network(model: str, seed: int = 0, *, inputs: int = INPUTS, hidden: int = HIDDEN) -> Network:
     """Return the network of one of :data:`MODELS`; its inputs are the values of pixels.
 
-    A convolutional one has an image of 28 x 28 and ignores `inputs` and `hidden`.
+    The input of a convolutional model is an image of 28 x 28; `inputs` and `hidden` are ignored.
     """
     variant = _VARIANTS[model]
     net = Network(model, seed=seed)
@@ -100,8 +100,8 @@ def _feedback(variant: Variant) -> Connection:
 def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
     """Return the predicted training step of the network of `model`.
 
-    With precision "float16" its past, the deltas of dense connections, and their weights (rounded stochastically) are float16; what cannot
-    be float16 in a network stays float32, so half numbers are taken away one by one until the network takes them.
+    With precision "float16" the past, the deltas of dense connections, and their weights (rounded stochastically) are float16. Kinds of
+    numbers that cannot be float16 in a network stay float32: they are removed one by one until snnc accepts the rest.
     """
     asked = {"model": model, "batch": batch, "precision": precision}
     refused = ""

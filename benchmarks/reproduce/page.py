@@ -1,4 +1,4 @@
-"""The page, the drawings, and the CSV and JSON files of a reproduction."""
+"""Write the page, the drawings, and the CSV and JSON files of a reproduction."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
     folder
         An existing folder; files of an earlier run are replaced.
     figures
-        What the page shows.
+        The figures of the page.
     results
-        Results of rows, as far as they have run.
+        Results of the finished rows.
     about
         ``version``, ``date``, ``quick``, and the counts ``done`` and ``wanted`` of rows.
     """

@@ -1,4 +1,4 @@
-"""The file of results: one JSON object a line, written as each row ends, so that an interrupted run goes on where it stopped."""
+"""The file of results: one JSON object per line, written as each row ends, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class RowsFile:
     Parameters
     ----------
     folder
-        Where the file is.
+        The folder of the file.
     resume
-        Whether results in the file are kept, except those of rows that failed; else a file with results is refused.
+        Whether to keep results in the file, except those of failed rows; otherwise a file with results is refused.
 
     Raises
     ------
@@ -38,7 +38,7 @@ class RowsFile:
             raise BenchError(f"{str(self.path)!r} cannot be read: {error}.") from None
         if text and not resume:
             raise BenchError(
-                f"{str(self.path)!r} holds the results of an earlier run; add --resume to go on with it, or give another folder."
+                f"{str(self.path)!r} contains the results of an earlier run; add --resume to continue it, or name another folder."
             )
         for line in text.splitlines():
             entry = _parsed(line)
@@ -60,7 +60,7 @@ class RowsFile:
 
 
 def _parsed(line: str) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the row and result of a line; None for the torn last line of a run that was killed."""
+    """Return the row and result of a line; None for an incomplete last line of a run that was killed."""
     try:
         entry = json.loads(line)
     except ValueError:

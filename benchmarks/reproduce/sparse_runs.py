@@ -1,4 +1,4 @@
-"""Accuracies of sparse training by the published recipe, from stored results of ``benchmarks/scripts/sparse_training.py``."""
+"""Read accuracies of sparse training by the published recipe from stored results of ``benchmarks/scripts/sparse_training.py``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from snnc.benchmarks.reproduce.stored import stored_results
 
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
-"""What each made data set is called."""
+"""Label of each synthetic data set."""
 SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
 """Capacity of each training by the published schedule, % of a hidden layer."""
 NARROW: Final = "10 %, -0.1 from the start"
@@ -18,7 +18,7 @@ DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
 
 @dataclass(frozen=True)
 class TrainingRuns:
-    """Seeds of one training on one data set: test accuracies [seed][epoch], 0 to 1, dropped spikes a sample and step, origin."""
+    """Runs of one training setting on one data set: test accuracies [seed][epoch], 0 to 1, dropped spikes per sample and step, origin."""
 
     accuracy: tuple[tuple[float, ...], ...]
     dropped: float
@@ -40,7 +40,7 @@ class TrainingRuns:
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
-    """Return the runs of each training on the test samples of a data set, of the setting with most seeds."""
+    """Return the runs of each training setting on the test samples of a data set; of several settings, that with most seeds."""
     stored = stored_results("sparse-training")
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in stored.rows:

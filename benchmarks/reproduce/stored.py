@@ -1,4 +1,4 @@
-"""Reads results that took hours to measure, as they are kept in ``benchmarks/results``."""
+"""Read stored results of long measurements from ``benchmarks/results``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class StoredResults:
     Attributes
     ----------
     rows
-        One object a line.
+        One object per line.
     device, date, commit
-        What measured them, and the commit of snnc that they came with.
+        The device and date of the measurement, and the commit of snnc.
     """
 
     rows: tuple[dict[str, Any], ...]

@@ -1,4 +1,4 @@
-"""The tile map of a benchmark network: which layer each tile holds, and how much memory it fills."""
+"""The tile map of a benchmark network: the layer and the memory of each tile."""
 
 from __future__ import annotations
 

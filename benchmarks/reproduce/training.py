@@ -1,4 +1,4 @@
-"""Small networks that rows train on this machine's processor, with made strokes of a pen in place of N-MNIST and MNIST."""
+"""Train small networks for rows on this machine's processor, on synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CURVE_STEPS: Final = 10
 """T of the learning curves."""
 EVENT_STEPS, EVENT_BATCH = 20, 48
 WIDE, NARROW = -99.0, -0.1
-"""Second threshold of the published schedule, relative to the threshold: at first, and in the end."""
+"""Second threshold of the published schedule, relative to the threshold: at the start, and at the end."""
 PRESSURE: Final = 3.0
 """Factor of the bound on rates, over the capacity as a share."""
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train images as constant values, a class being what `group` output neurons count together.
+    """Train on images as constant values; the score of a class is the number of spikes of `group` output neurons.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int =
 
 
 def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train `layers` hidden layers of events by the published recipe, `percent` of each at most sent; return accuracies of each seed."""
+    """Train `layers` hidden layers by the published recipe, each sending at most `percent`; return the accuracies of each seed."""
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
     names = _hidden(layers)
@@ -93,7 +93,7 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
 
 
 def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity, rates bounded to the share `bound` or not; return what capacity would have lost no spike.
+    """Train without a capacity, with or without rates bounded to the share `bound`; return the capacity that would have dropped no spike.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _hidden(layers: int) -> tuple[str, ...]:
 
 
 def _events_network(layers: int, seed: int, x: Array) -> Any:
-    """Return hidden layers that reset to 0 and a leaky readout; initial weights let every layer fire seldom."""
+    """Return hidden layers that reset to 0 and a leaky readout; with the initial weights every layer fires at a low rate."""
     net = snnc.Network("sparse", seed=seed)
     populations = [net.input(INPUTS), *(net.population(WIDTH, snnc.LIF(0.95, reset="zero"), name=name) for name in _hidden(layers))]
     populations.append(net.population(KINDS, snnc.LI(0.95), name="readout"))

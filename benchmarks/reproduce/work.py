@@ -1,4 +1,4 @@
-"""One row in a process of its own: ``python -m snnc.benchmarks.reproduce.work WORK ARGUMENTS``; the last line of stdout is its result."""
+"""Run one row in a separate process: ``python -m snnc.benchmarks.reproduce.work WORK ARGUMENTS``; the last line of stdout is its result."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "depth": train_depth,
     "spikes over training": spikes_over_training,
 }
-"""What a row can do; each takes the row's arguments by name and returns JSON types."""
+"""Functions that compute rows; each takes the row's arguments by name and returns JSON types."""
 
 
 TIMED: Final = ("population code",)
-"""Work whose result holds a measured time: it runs while nothing else does."""
+"""Work whose result contains a measured time; it runs alone."""
 _THREADS: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SNNC_THREADS"), "1")
-"""Rows run beside each other, so each has one thread."""
+"""Rows run in parallel, so each has one thread."""
 
 
 def run_row(row: Row, seconds: float) -> dict[str, Any]:
-    """Run `row` in a process of its own, for at most `seconds`; return its result, or one with ``failed`` and the reason."""
+    """Run `row` in a separate process, for at most `seconds`; return its result, or one with ``failed`` and the reason."""
     command = [sys.executable, "-m", "snnc.benchmarks.reproduce.work", row.work, json.dumps(dict(row.given))]
     surroundings = os.environ | (_THREADS if row.work not in TIMED else {})
     try:

@@ -1,8 +1,8 @@
-"""What batch normalisation costs on the processor: ``python benchmarks/scripts/batch_norm.py``.
+"""Measure the cost of batch normalisation on the processor: ``python benchmarks/scripts/batch_norm.py``.
 
-Two convolutions of 16 channels over 16 x 16 and 7 x 7 values, 10 steps, 32 samples, one thread, with and without normalisation. Prints the
-processor time of an update (the smallest of some, so that other work on the machine counts little), and of its parts: forward passes,
-passes forward and backward, backward passes alone, and what remains, the statistics in Python.
+The network has two convolutions of 16 channels over 16 x 16 and 7 x 7 values, 10 steps, 32 samples, with and without normalisation, on one
+thread. The script prints the CPU time of an update (the smallest of several, to reduce the influence of other work) and of its parts:
+forward passes, passes forward and backward, backward passes alone, and the rest, which is mostly the statistics in Python.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main() -> None:
         shown = ", ".join(f"{PARTS[name]} {1000 * seconds:.1f}" for name, seconds in parts.items())
         rest = 1000 * (whole - sum(parts.values()))
         which = "with" if normalised else "without"
-        print(f"{which} normalisation: {1000 * whole:.1f} ms an update; {shown}, Python {rest:.1f}", flush=True)
+        print(f"{which} normalisation: {1000 * whole:.1f} ms per update; {shown}, Python {rest:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Rankings and headline ratios when coefficients move by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
+"""Rankings and headline ratios if coefficients change by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
 
-Each group of coefficients of the cost model goes up and down, and every network is mapped again under the changed machine. Results are
-kept in the file, line by line, and a run goes on with those that it lacks; ``--tables`` prints the tables of what is there. All times are
+Each group of coefficients of the cost model is raised and lowered, and every network is mapped again onto the changed machine. Results are
+stored in the file, line by line; a run computes only missing ones, and ``--tables`` prints the tables of the stored ones. All times are
 predicted.
 
-The groups but one are numbers of the machine's file. The last, what tiles compute, needs no change of the codelets: with all numbers of the
-machine's other costs divided by f, the step takes 1/f of what it takes with f times the cycles of all vertices.
+All groups but one are numbers of the machine's file. The last group, the cycles of vertices, needs no change to the codelets: multiplying
+the cycles of all vertices by f is the same as dividing all other costs of the machine by f and multiplying the time of the step by f.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIED: Final = 1e-3
 def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
     """Return the keys of a machine's file that change when the cost of `group` is multiplied by `factor`, with their new values.
 
-    For vertices all other groups are divided: :func:`time_factor` undoes that.
+    For vertices all other groups are divided by `factor`; :func:`time_factor` corrects the time.
     """
     if group == BASE:
         return {}
@@ -50,19 +50,19 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
 
 
 def time_factor(group: str, factor: float) -> float:
-    """Return what predicted times are multiplied by."""
+    """Return the factor for predicted times."""
     return factor if group == VERTICES else 1.0
 
 
 def machine_file(base: str, changed: Mapping[str, float]) -> str:
-    """Return the text of a machine's file: `base` with other numbers."""
+    """Return the text of a machine's file: `base` with changed numbers."""
     top = [f"{key} = {value!r}" for key, value in changed.items() if "." not in key]
     tables = [f"[{key.split('.')[0]}]\n{key.split('.')[1]} = {value!r}" for key, value in changed.items() if "." in key]
     return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
 
 
 def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
-    """Map `net` and return its predicted milliseconds, or why there are none."""
+    """Map `net` and return its predicted milliseconds, or the reason why it has none."""
     base = benchmark(net).target
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.toml"
@@ -73,7 +73,7 @@ def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]
 
 
 def wanted(ranked: Sequence[str] = RANKED, ratios: Sequence[Ratio] = RATIOS) -> Iterator[Key]:
-    """Yield all that the tables need, network by network, the unchanged machine first."""
+    """Yield the keys of all results that the tables need, network by network, the unchanged machine first."""
     pairs = [(net, strategy) for net in ranked for strategy in STRATEGIES]
     pairs += [pair for ratio in ratios for pair in (ratio.above, ratio.below) if isinstance(pair, tuple)]
     for net, strategy in dict.fromkeys(pairs):
@@ -94,11 +94,11 @@ def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
 
 
 def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table of snnc's margin over the best baseline, and of what changes rank.
+    """Yield the lines of a table of snnc's margin over the best baseline, and of the changes that alter a rank.
 
-    Strategies are ranked that all cases of a network have.
+    Only strategies with results for all changes of a network are ranked.
     """
-    yield "| network | order | best baseline over snnc | least and most, with ±30 % | what changes the order |"
+    yield "| network | order | best baseline over snnc | smallest and largest ratio with ±30 % | changes of the order |"
     yield "|---|---|---|---|---|"
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
@@ -141,7 +141,7 @@ def ratio_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, required=True, help="results, one in a line; those that are there are kept")
+    parser.add_argument("--json", type=Path, required=True, help="results, one per line; existing ones are kept")
     parser.add_argument("--tables", action="store_true", help="only print the tables")
     parser.add_argument("--only", nargs="+", metavar="NET", help="map these networks only")
     parser.add_argument("--strategies", nargs="+", default=(*STRATEGIES, DENSE, PUBLISHED), help="map with these strategies only")

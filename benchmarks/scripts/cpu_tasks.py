@@ -1,9 +1,9 @@
-"""Real tasks on a CPU, in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
+"""Train real tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
-The same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the same
-initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a separate process, and the engines
-alternate. The output has the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs
-(without building, which the rows list), and the ratio of neighbouring runs.
+Both use the same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the
+same initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a separate process, and the engines
+alternate. The output has the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs (without
+building, which the rows list), and the ratio of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ENGINES = ("snntorch", "snnc")
 
 
 def initial(task: TrainingTask, inputs: int, seed: int) -> dict[str, Any]:
-    """Uniform weights over the square root of the inputs; no biases before training."""
+    """Return uniform weights divided by the square root of the number of inputs; biases are 0."""
     rng = np.random.default_rng(seed)
     shapes = {"hidden": (task.hidden, inputs), "readout": (task.classes, task.hidden)}
     found = {f"{n}.weight": rng.uniform(-1, 1, s).astype(np.float32) * np.float32(task.gain / s[1] ** 0.5) for n, s in shapes.items()}
@@ -142,7 +142,7 @@ def in_process(*arguments: object) -> dict[str, Any]:
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:
-    """One line a task: accuracies, seconds, and the ratio of neighbouring runs."""
+    """Return one line per task: accuracies, seconds, and the ratio of neighbouring runs."""
     parts = []
     for engine in ENGINES:
         accuracy, seconds = ([r[key] for r in rows if r["engine"] == engine] for key in ("accuracy", "seconds"))

@@ -1,10 +1,10 @@
-"""Whether predicted steps are the emulated ones: ``python benchmarks/scripts/drawn_networks.py [--seed S] [--nets 30] [--first 0]``.
+"""Compare predictions and emulation of random networks: ``python benchmarks/scripts/drawn_networks.py [--seed S] [--nets 30] [--first 0]``.
 
 Networks, machines, inputs and options are drawn at random from the seed: dense, sparse and convolutional layers, recurrence, delays,
-values and spikes, windows of gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The
-script ends with 1 if the predicted cycles of the second step differ by more than 5 % from the emulated ones, or the predicted bytes of the
-fullest tile by more than 1 %, for any network. One of the two is derived from the plan, the other counted by the program that runs, by the
-same model of the machine: neither was measured on hardware.
+values and spikes, windowed gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The
+script exits with 1 if, for any network, the predicted cycles of the second step differ by more than 5 % from the emulated ones, or the
+predicted bytes of the fullest tile by more than 1 %. The prediction is derived from the plan, and the emulated program counts its own
+cycles, both by the same model of the machine; neither was measured on hardware.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from snnc.compiler.errors import SnncError
 
 CYCLES: Final = 0.05
 BYTES: Final = 0.01
-"""How far a prediction may be from what is emulated, as shares of it."""
+"""Largest accepted deviations of predictions from emulated numbers, as shares of these."""
 SPACING: Final = 10_000
-"""Networks of one seed have numbers of their own."""
+"""Distance between the first network numbers of consecutive seeds."""
 
 
 def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str, tuple[float, float]]]]:
-    """Yield a name and the (predicted, emulated) numbers of networks `first` to `nets` of a seed: of any connections, and dense, in turn.
+    """Yield the name and the (predicted, emulated) numbers of networks `first` to `nets` of a seed, alternately mixed and dense ones.
 
-    A network that its machine has no room for counts as none, and is not replaced.
+    A network that does not fit its machine is skipped and not replaced.
     """
     for number in range(first, nets):
         kind, case_of = ("mixed", mixed_case) if number % 2 == 0 else ("random", random_case)
@@ -41,7 +41,7 @@ def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str,
 
 
 def outside(found: dict[str, tuple[float, float]]) -> list[str]:
-    """Return what is too far off, in words."""
+    """Return the deviations outside the limits, as text."""
     said = []
     for what, limit in (("cycles", CYCLES), ("peak bytes", BYTES)):
         predicted, emulated = found[what]
@@ -51,11 +51,11 @@ def outside(found: dict[str, tuple[float, float]]) -> list[str]:
 
 
 def main() -> None:
-    """Draw, compare, and say which networks are outside the limits."""
+    """Draw and compare networks, and print those outside the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nets", type=int, default=30)
-    parser.add_argument("--first", type=int, default=0, help="leave out the networks before this one")
+    parser.add_argument("--first", type=int, default=0, help="skip the networks before this one")
     chosen = parser.parse_args()
     found = {}
     for name, one in drawn(chosen.seed, chosen.nets, chosen.first):

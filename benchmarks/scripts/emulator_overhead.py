@@ -1,8 +1,8 @@
-"""Overhead of the emulator: ``python benchmarks/scripts/emulator_overhead.py``.
+"""Measure the overhead of the emulator: ``python benchmarks/scripts/emulator_overhead.py``.
 
-A compute set of empty vertices, one on each tile, run again and again inside one program. Prints the time of one run of it, on the wall
-and of all threads on processors (the fair one beside other work): the least and the median over rounds of many runs. SNNC_THREADS chooses
-the threads.
+A program repeats a compute set of empty vertices, one on each tile. The script prints the time of one run of the compute set, as wall time
+and as CPU time of all threads (which depends less on other work): the minimum and the median over rounds of many runs. SNNC_THREADS sets
+the number of threads.
 """
 
 from __future__ import annotations

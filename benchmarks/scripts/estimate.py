@@ -1,6 +1,6 @@
-"""Time of planning, in seconds of process time: ``python benchmarks/scripts/estimate.py``.
+"""Measure the CPU time of planning: ``python benchmarks/scripts/estimate.py``.
 
-A convolutional network of 2,068 neurons for gc200: one estimate in a fresh process, one more, and eight points of an exploration.
+For a convolutional network of 2,068 neurons on gc200: one estimate in a fresh process, a second one, and eight points of an exploration.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     for _ in range(2):
         start = time.process_time()
         found = snnc.estimate(network(), "gc200", steps=STEPS, batch=32, loss="ce_count", optimizer="adam")
-        print(f"estimate  {time.process_time() - start:6.2f} s   {found.plan.cycles:12,.0f} cycles a step", flush=True)
+        print(f"estimate  {time.process_time() - start:6.2f} s   {found.plan.cycles:12,.0f} cycles per step", flush=True)
     start = time.process_time()
     points = snnc.explore(
         network(), ["gc200", "bow"], batches=(16, 32), activities=(0.05, 0.1), steps=STEPS, loss="ce_count", optimizer="adam"

@@ -1,8 +1,8 @@
-"""What a gradient window costs in accuracy, as a Markdown table: ``python benchmarks/scripts/gradient_window.py``.
+"""Measure the effect of a gradient window on the accuracy, as a Markdown table: ``python benchmarks/scripts/gradient_window.py``.
 
-A network of two hidden layers on the digits of ``examples/digits``. For every lower end of the window: the part of the hidden neurons that
-takes gradient, and cosine and relative error of the whole gradient against the one without a window, with random weights and after
-training; then the test accuracy of a network that was trained with the window from the start.
+The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
+share of hidden neurons that receive gradient, the cosine and the relative error of the whole gradient with respect to that without a
+window, with random weights and after training, and the test accuracy of a network that was trained with the window from the start.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SAMPLES, BATCH, SEED = 256, 32, 1
 
 
 def network(seed: int) -> snnc.Network:
-    """64-100-100-10, leaky integrate-and-fire."""
+    """Return a network 64-100-100-10 of leaky integrate-and-fire neurons."""
     return snnc.Sequential(64, snnc.Dense(100), snnc.LIF(0.95), snnc.Dense(100), snnc.LIF(0.95), snnc.Dense(10), snnc.LIF(0.95), seed=seed)
 
 
 def program(net: snnc.Network, surrogate: str, low: float | None, steps: int):
-    """The network with one window."""
+    """Return the step program of the network with one window."""
     window = None if low is None else (low, math.inf)
     graph = net.graph()
     return lower(
@@ -41,7 +41,7 @@ def program(net: snnc.Network, surrogate: str, low: float | None, steps: int):
 
 
 def flat_gradient(made, weights, x, y) -> np.ndarray:
-    """All gradients as one vector, in double precision."""
+    """Return all gradients as one vector, in double precision."""
     engine = ReferenceEngine(made, np.float64)
     if weights is not None:
         engine.set_parameters(weights)
@@ -63,7 +63,7 @@ def trained(made, data, epochs: int):
 
 
 def compared(found: np.ndarray, expected: np.ndarray) -> str:
-    """Cosine and relative error."""
+    """Return the cosine and the relative error as text."""
     length = float(np.linalg.norm(found))
     cosine = float(found @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
     return f"{cosine:.3f} / {np.linalg.norm(found - expected) / np.linalg.norm(expected):.2f}"
@@ -79,7 +79,7 @@ def main() -> None:
     net = network(SEED)
     weights, _ = trained(program(net, chosen.surrogate, None, steps), data, chosen.epochs)
     print(f"{chosen.surrogate}, {chosen.epochs} epochs, cosine / relative error of the gradient of {SAMPLES} samples\n")
-    print("| window | takes gradient | random weights | trained weights | test accuracy |")
+    print("| window | receive gradient | random weights | trained weights | test accuracy |")
     print("|---|---|---|---|---|")
     dense = [flat_gradient(program(net, chosen.surrogate, None, steps), w, x, y) for w in (None, weights)]
     for low in LOWS:

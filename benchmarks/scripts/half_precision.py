@@ -1,9 +1,9 @@
-"""A population-coded network in float16 beside float32: curves, memory and predicted time, as Markdown tables and a picture.
+"""Compare a population-coded network in float16 and float32: learning curves, memory and predicted time, as Markdown tables and a picture.
 
-``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces those of the
-page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. Leaky neurons, dense layers, eight neurons for each class
-whose spikes a fixed readout adds up. The reference trains the digits of ``examples/digits`` in each precision from the same weights, in the
-same order; plans of a gc200 say what each takes, with the spikes that were counted.
+``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the tables of
+the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons, with eight
+output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each precision,
+from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Way:
-    """What is float16; a scaled loss where deltas are."""
+    """The numbers stored as float16; with float16 deltas, the loss is scaled."""
 
     half: HalfNumbers | None = None
 
     @property
     def optimizer(self) -> Adam:
-        """Of the training."""
+        """Return the optimiser of the training."""
         return Adam(RATE, loss_scale=SCALE if self.half is not None and self.half.deltas else None)
 
     def options(self, *, trains: bool) -> dict[str, object]:
-        """What lowering takes."""
+        """Return the options of lowering."""
         rounding = None if self.half is None or self.half.weights is None else WeightRounding(self.half.weights)
         return {"half": halves_of("float32", self.half, trains=trains), "rounding": rounding}
 
@@ -66,7 +66,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def network(seed: int, inputs: int = 64, hidden: int = HIDDEN) -> Graph:
-    """Dense layers of leaky neurons; the last sums the spikes of each class."""
+    """Return dense layers of leaky neurons; the last layer sums the spikes of each class."""
     random, graph = np.random.default_rng(seed), Graph("coded")
     graph.add("x", Input((inputs,), "spikes"))
     graph.add("hidden", Population(LIF(0.9), (hidden,)))
@@ -86,13 +86,13 @@ def network(seed: int, inputs: int = 64, hidden: int = HIDDEN) -> Graph:
 
 
 def binned(x: np.ndarray, steps: int) -> np.ndarray:
-    """[samples, T, n] spikes as [steps, samples, n]: 1 where a pixel fired in the bin."""
+    """Convert spikes [samples, T, n] to [steps, samples, n]: 1 if a pixel fired in the bin."""
     bins = np.array_split(x.astype(np.float32), steps, axis=1)
     return np.stack([part.max(axis=1) for part in bins])
 
 
 def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.ndarray]) -> list[tuple[float, float]]:
-    """Mean loss of each epoch, and test accuracy after it."""
+    """Return the mean loss of each epoch and the test accuracy after it."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer, "steps": steps}
     engine = ReferenceEngine(lower(network(seed), **options, **way.options(trains=True)))
     x, test = binned(data["x"], steps), binned(data["test_x"], steps)
@@ -108,12 +108,12 @@ def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.
 
 
 def curves(steps: int, epochs: int, seeds: int, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Losses and accuracies of each way: [seeds, epochs, 2]."""
+    """Return the losses and accuracies of each choice of float16 numbers, [seeds, epochs, 2]."""
     return {name: np.array([trained(s, steps, epochs, way, data) for s in range(seeds)]) for name, way in WAYS.items()}
 
 
 def curve_table(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
-    """The losses after some epochs and the accuracies after the last one; mean (smallest-largest) over seeds."""
+    """Return a table of the losses after some epochs and the accuracies after the last one: mean (smallest-largest) over seeds."""
     epochs = next(iter(next(iter(found.values())).values())).shape[1]
     shown = sorted({0, 1, epochs // 2 - 1, epochs - 1})
     head = " | ".join(f"loss, epoch {e + 1}" for e in shown)
@@ -127,7 +127,7 @@ def curve_table(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
 
 
 def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
-    """What a machine takes for a batch."""
+    """Return the plan for a batch on a machine."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer} if trains else {}
     program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **way.options(trains=trains))
     seen = measure_activity(program, {"x0": x}, "the data")
@@ -135,12 +135,13 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
 
 
 def size_table(machine: str, inputs: int, hidden: int) -> str:
-    """What each way takes on a machine, for a network with inputs that fire in a tenth of the steps.
+    """Return a table of memory and time of each choice on a machine, for a network with inputs that fire in a tenth of the steps.
 
-    Of each kind, the bytes of all tiles where they are most; of all kinds, those of the superstep in which they are most.
+    Each column of bytes has the sum over all tiles in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
-    lines = [f"| | T | {' | '.join(f'{name} kB' for name in head)} | all kB | fullest tile kB | ms a batch |", "|---|---|" + "---|" * 7]
+    kinds = " | ".join(f"{name} KiB" for name in head)
+    lines = [f"| | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
     runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest"))}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):
@@ -148,15 +149,15 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
         for name, way in ways.items():
             plan = plan_of(steps, way, x, trains=trains, hidden=hidden, machine=machine)
             when = max(plan.memory_over_time, key=lambda moment: sum(moment.all_tiles.values()))
-            kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1000:,.0f}" for kind in head)
-            tiles = f"{sum(when.all_tiles.values()) / 1000:,.0f} | {max(plan.tile_memory) / 1000:.1f}"
+            kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1024:,.0f}" for kind in head)
+            tiles = f"{sum(when.all_tiles.values()) / 1024:,.0f} | {max(plan.tile_memory) / 1024:.1f}"
             milliseconds = plan.cycles / plan.target.clock_hz * 1e3
             lines.append(f"| {'training' if trains else 'run'}, {name} | {steps} | {kinds} | {tiles} | {milliseconds:.4f} |")
     return "\n".join(lines)
 
 
 def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
-    """The losses over epochs as SVG, a panel for each number of steps: means over seeds, on a logarithmic scale."""
+    """Draw the losses over epochs as SVG, with a panel for each number of steps: means over seeds, on a logarithmic scale."""
     left, top, wide, high, between = 52, 26, 300, 220, 60
     values = [ways[name][:, :, 0].mean(axis=0) for ways in found.values() for name in ways]
     low, large = np.log10(min(v.min() for v in values)), np.log10(max(v.max() for v in values))
@@ -182,7 +183,7 @@ def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
 
 
 def replaced(page: str, name: str, table: str) -> str:
-    """The page with another table between its marks."""
+    """Return the page with a new table between the markers."""
     begin = BEGIN.format(name)
     before, _, rest = page.partition(begin)
     return f"{before}{begin}\n{table}\n{END}{rest.partition(END)[2]}"

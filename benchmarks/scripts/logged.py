@@ -1,8 +1,8 @@
-"""The 12 logged nets of arXiv 2311.04386 as the published program lays them out: ``python benchmarks/scripts/logged.py [--json FILE]``.
+"""Predict the 12 logged nets of arXiv 2311.04386, model of the published program: ``python benchmarks/scripts/logged.py [--json FILE]``.
 
-Prints, for each net, K, the logged milliseconds, the simulated n0/n1 of the hidden layers, the predicted milliseconds at 6, 9 and 20
-cycles a fragment for both clocks, and the ratio to the log at 9; then the same with every capacity in use (n = K), what a time step
-goes to, and the range of ratios. All times but the logged ones are predicted.
+For each net, the script prints K, the logged milliseconds, the simulated n0/n1 of the hidden layers, the predicted milliseconds at 6, 9 and
+20 cycles per fragment for both clocks, and the ratio to the log at 9 cycles; then the same with full windows (n = K), the cycles of a time
+step by category, and the range of ratios. All times but the logged ones are predicted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     for merged in (True, False):
         for activity in ("simulated", "n = K"):
             copies = "merged" if merged else "not merged"
-            print(f"\nactivity: {activity}; adjacent copies {copies}; ms predicted at {_list(FRAGMENTS)} cycles a fragment")
+            print(f"\nactivity: {activity}; adjacent copies {copies}; ms predicted at {_list(FRAGMENTS)} cycles per fragment")
             _table(runs, simulated, [p for p in found if p.activity == activity and p.merged_copies == merged])
     _where(runs[0], simulated[runs[0].name])
     _where(runs[-1], simulated[runs[-1].name])
@@ -52,14 +52,14 @@ def _table(runs: tuple[LoggedRun, ...], nets: dict[str, PublishedNet], found: li
         ratios = [p.ratio for p in found if p.target == target and p.fragment_cycles == RULE]
         near = sum(abs(r - 1) <= 0.3 for r in ratios)
         print(
-            f"  {target}: ratio {min(ratios):.2f} to {max(ratios):.2f} at {RULE:g} cycles a fragment; {near} of {len(ratios)} within 30 %"
+            f"  {target}: ratio {min(ratios):.2f} to {max(ratios):.2f} at {RULE:g} cycles per fragment; {near} of {len(ratios)} within 30 %"
         )
 
 
 def _where(run: LoggedRun, net: PublishedNet) -> None:
-    """What a time step goes to."""
+    """Print the cycles of a time step by category."""
     prediction = predict(net, "bow", merged=True)
-    print(f"\n{run.name}, cycles a time step (predicted, simulated activity, copies merged):")
+    print(f"\n{run.name}, cycles per time step (predicted, simulated activity, copies merged):")
     for name, cycles in sorted(prediction.categories.items(), key=lambda item: -item[1]):
         print(f"  {name:32}{cycles / net.steps:10,.0f}")
     size = f"{prediction.step_supersteps} program steps, {prediction.peak_tile_bytes:,} bytes on the fullest tile"

@@ -1,8 +1,8 @@
-"""Predicted gain of each alternative of the mapper, with and without it: ``python benchmarks/scripts/mapping_features.py [FEATURE ...]``.
+"""Predict the gain of each alternative feature of the mapper: ``python benchmarks/scripts/mapping_features.py [FEATURE ...]``.
 
-Every benchmark network is planned as usual, then with one feature switched off at a time. Cycles are predictions for a training step with
-its host transfers; the gain is the additional time without the feature, 0 % where the mapper does not choose it. ``misfit`` marks a network
-that fits its machine only with the feature. The table with features that were deleted is docs/decisions/0028-mapping-features.md.
+Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
+its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
+that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has a table with deleted features.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
 
 @dataclass(frozen=True)
 class Feature:
-    """An alternative of the mapper.
+    """An alternative feature of the mapper.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Small networks of every kind of connection, drawn at random with a machine, inputs and options: ``mixed:SEED`` of prediction.py."""
+"""Random small networks with every kind of connection, with a machine, inputs and options: ``mixed:SEED`` of prediction.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSSES = ("ce_mean_membrane", "ce_count", "ce_rate", "ce_max_membrane", "mse_cou
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a seed gives; the fields are those of :class:`prediction_nets.Case`."""
+    """A random network with its machine, inputs and options; the fields are those of :class:`prediction_nets.Case`."""
 
     program: StepProgram
     target: Target

@@ -1,9 +1,9 @@
-"""Sparse networks whole and in parts: predicted step time, and events between parts for each partitioner.
+"""Compare sparse networks without and with parts: predicted step time, and events between parts for each partitioner.
 
     python benchmarks/scripts/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25] [--parts 4,8] [--partitioners snnc,metis]
 
-Every time is a prediction; events are expected ones of a step and sample, each counted once for every further part that listens.
-The default number of steps is one at which the whole network fits as well.
+All times are predictions; events are expected numbers per step and sample, each counted once for every further part that reads it.
+With the default number of steps, the network also fits without parts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def cuts(parter: Parter, numbers: list[int], names: list[str]) -> None:
-    """Events over the cut, imbalance and seconds, by partitioner."""
+    """Print the events between parts, imbalance and seconds, by partitioner."""
     graph = parter.hypergraph()
     print(f"{'partitioner':12} {'parts':>5} {'events cut':>11} {'imbalance':>9} {'seconds':>8}   (events sent: {graph.rate.sum():.1f})")
     for name in names:
@@ -57,7 +57,7 @@ def cuts(parter: Parter, numbers: list[int], names: list[str]) -> None:
 
 
 def times(parter: Parter, chosen: CompileOptions, numbers: list[int]) -> None:
-    """Predicted milliseconds of a step, whole and in parts."""
+    """Print the predicted milliseconds of a step, without and with parts."""
     machine = load_target(chosen.target)
     for number in (1, *numbers):
         start = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Population codes let sequences be short: ``python benchmarks/scripts/population_codes.py``.
+"""Train population codes with short sequences: ``python benchmarks/scripts/population_codes.py``.
 
-The regime of Sun et al. 2022 (arXiv 2211.10725, "population codes"): images as constant values over T steps, a class is what a group of
-output neurons counts together, and with more neurons a class fewer steps do, down to one. The images are made here: strokes of ten kinds
-that a pen draws, 34 x 34 pixels of two polarities. Trains on the processor with the cross entropy of the counts; prints the test accuracy,
-mean and range over seeds, and the median time of an update, as a Markdown table.
+The script follows Sun et al. 2022 (arXiv 2211.10725, "population codes"): images are constant values over T steps, the score of a class is
+the number of spikes of a group of output neurons, and with more neurons per class fewer steps suffice, down to one. The images are
+synthetic pen strokes of ten kinds, 34 x 34 pixels of two polarities. The networks are trained on the processor with the cross entropy of
+the counts. The script prints the test accuracy, mean and range over seeds, and the median time of an update, as a Markdown table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSES, HIDDEN, BATCH, BETA = 10, 256, 64, 0.9
 
 
 def train(steps: int, group: int, seed: int, data: tuple[np.ndarray, ...], epochs: int) -> tuple[float, float]:
-    """Return the test accuracy, and the median milliseconds of an update; `group`: neurons of a class."""
+    """Return the test accuracy, and the median milliseconds of an update; `group`: neurons per class."""
     x, y, test_x, test_y = data
     net = snnc.Sequential(2 * SIDE * SIDE, snnc.Dense(HIDDEN), snnc.LIF(BETA), snnc.Dense(CLASSES * group), snnc.LIF(BETA), seed=seed)
     loss = "ce_count" if group == 1 else f"ce_count:classes={CLASSES}"
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=960)
     chosen = parser.parse_args()
     data = (*stroke_images(chosen.samples, 1), *stroke_images(480, 2))
-    print("| steps | neurons a class | test accuracy, % | ms an update |\n|---|---|---|---|")
+    print("| steps | neurons per class | test accuracy, % | ms per update |\n|---|---|---|---|")
     for steps in (25, 5, 2, 1):
         for group in (1, 10, 50):
             found = [train(steps, group, seed, data, chosen.epochs) for seed in range(chosen.seeds)]

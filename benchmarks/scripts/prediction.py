@@ -1,9 +1,8 @@
-"""Predicted and emulated cycles, phase by phase, and a table: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
+"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
 
-Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs give on
-the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads
-the weights).
-Columns say what was predicted and what was emulated. Neither was measured on hardware.
+Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
+the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
+distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ def compare(case: Case) -> dict[str, Any]:
 
 
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What one step was predicted and emulated to cost: the difference of two profiles."""
+    """Return the predicted and the emulated cost of one step; the latter is the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
-    # Variables and exchange buffers: where the tile holds most.
+    # Variables and exchange buffers at the tile's peak.
     memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}
     planned = {name: np.array(tiles) for name, tiles in plan.memory.items()}
     fullest = int(memory["total"].argmax())
@@ -78,7 +77,7 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 
 def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
-    """Phase -> "predicted", "emulated" -> compute, sync and exchange of all its runs in a step."""
+    """Return, by phase, the predicted and emulated compute, sync and exchange cycles of all its runs in a step."""
     read = read_profile(plan, {"steps": steps})
     assert read is not None
     starts, found = iter([step for step in steps if re.match(START, step["name"])]), {}
@@ -123,7 +122,7 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run the named networks, all by default."""
+    """Compare the named networks, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(all_names())}")
     parser.add_argument("--json", type=Path, help="write all numbers to this file")

@@ -1,4 +1,4 @@
-"""The networks whose predictions are compared with the emulator: the example, small ones of every kind, benchmarks, random ones."""
+"""Networks whose predictions are compared with the emulator: the digits example, small ones of every kind, benchmarks, random ones."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Make = Callable[[snnc.Network], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A lowered network with its machine and one batch of inputs; `options` go to the mapper.
+    """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
 
-    `dropping` is the same network that drops spikes as the machine does, for measuring; None if the machine drops none.
+    `dropping` is the same network with the machine's dropped spikes, for measuring the activity; None if the machine drops none.
     """
 
     program: StepProgram
@@ -47,12 +47,12 @@ class Case:
 
 
 def small(tiles: int, chips: int = 1) -> Target:
-    """A GC200 of few tiles."""
+    """Return a GC200 with few tiles."""
     return replace(load_target("gc200"), name=f"gc200-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
 
 
 def recurrent(inputs: int, hidden: int, classes: int) -> Make:
-    """Recurrent LIF layer and a leaky readout."""
+    """Return a function that builds a recurrent LIF layer and a leaky readout."""
 
     def make(net: snnc.Network) -> None:
         spikes = net.input(inputs, kind="spikes")
@@ -66,7 +66,7 @@ def recurrent(inputs: int, hidden: int, classes: int) -> Make:
 
 
 def deep(kind: str, *widths: int) -> Make:
-    """Layers of LIF neurons; the input is of `kind`."""
+    """Return a function that builds layers of LIF neurons with an input of `kind`."""
 
     def make(net: snnc.Network) -> None:
         last: Any = net.input(widths[0], kind=kind)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def deep(kind: str, *widths: int) -> Make:
 
 
 def adaptive(net: snnc.Network) -> None:
-    """Adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
+    """Add adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
     spikes = net.input(200, kind="spikes")
     hidden = net.population(120, snnc.ALIF(), name="hidden")
     gain = net.population(120, snnc.LIF(beta=0.7), name="gain")
@@ -92,7 +92,7 @@ def adaptive(net: snnc.Network) -> None:
 
 
 def made(make: Make, target: Target, steps: int, batch: int, density: float = 0.05, classes: int = 10, **options: Any) -> Case:
-    """A network with independent random spikes of some density."""
+    """Return a case with independent random spikes of the given density."""
     net = snnc.Network("net")
     make(net)
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
@@ -100,13 +100,13 @@ def made(make: Make, target: Target, steps: int, batch: int, density: float = 0.
 
 
 def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: int = 0) -> dict[str, Any]:
-    """Independent spikes, input id -> [T, B, *shape]."""
+    """Return independent spikes by input id, [T, B, *shape]."""
     random = np.random.default_rng(seed)
     return {i.id: (random.random((steps, batch, *i.shape)) < density).astype(np.float32) for i in program.inputs}
 
 
 def digits() -> Case:
-    """The example, with its own data."""
+    """Return the digits example with its data."""
     with np.load(EXAMPLE / "digits.npz") as data:
         x = data["x"][:32].astype(np.float32)
     steps = x.shape[1]
@@ -116,7 +116,7 @@ def digits() -> Case:
 
 
 def of_benchmark(name: str) -> Case:
-    """A benchmark of one chip, with inputs of its kind: pen strokes for the logged nets, else at most 50 steps of independent spikes."""
+    """Return a single-chip benchmark and its inputs: pen strokes for the logged nets, otherwise at most 50 steps of independent spikes."""
     one, random = benchmark(name), np.random.default_rng(0)
     one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
     program = one.program()
@@ -136,7 +136,7 @@ def of_benchmark(name: str) -> Case:
 
 
 def random_case(seed: int) -> Case:
-    """A network, a machine and inputs drawn at random: layers of any width, bursts, samples that differ, drop or exact windows."""
+    """Return a random network, machine and inputs: layers of any width, bursts, samples with different activity, drop or exact mode."""
     random = np.random.default_rng(seed)
     widths = [int(n) for n in random.integers(20, 160, random.integers(2, 6))]
     steps, batch, classes = int(random.integers(5, 30)), int(random.integers(2, 33)), int(random.integers(2, 20))
@@ -169,7 +169,7 @@ def random_case(seed: int) -> Case:
 
 
 def mixed_case(seed: int) -> Case:
-    """A network of any kind of connection, on a machine of up to four chips."""
+    """Return a random network with any kind of connection, on a machine of up to four chips."""
     drawn = mixed(seed)
     inputs = spikes(drawn.program, drawn.steps, drawn.batch, drawn.density, seed)
     return Case(drawn.program, drawn.target, drawn.steps, drawn.batch, drawn.classes, inputs, drawn.options)
@@ -190,7 +190,7 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "adaptive, one to one": lambda: made(adaptive, small(48), 40, 16),
 }
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
-"""Benchmarks that the emulator runs in a minute or two; the others differ from these in sizes alone."""
+"""Benchmarks that the emulator runs in a minute or two; the others differ from these only in size."""
 RANDOM: Final = 8
 """Random networks in the table; ``random:N`` names further ones."""
 

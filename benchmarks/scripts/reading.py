@@ -1,8 +1,8 @@
-"""Samples a second of the SHD reader, beside those that the CPU program of W1 takes: ``python benchmarks/scripts/reading.py``.
+"""Compare samples per second of the SHD reader and of the CPU program of W1: ``python benchmarks/scripts/reading.py``.
 
-Writes a file in the format of SHD with as many events a sample as W1 has (``--events``; the official samples have about 8,000), and
-measures the reader by itself, the program on the same events in memory, and both together. Times are on the wall, those of the reader
-also on its thread.
+The script writes a file in the format of SHD with as many events per sample as W1 has (``--events``; the official samples have about
+8,000), and measures the reader alone, the program on the same events in memory, and both together. Times are wall times; for the reader
+also the CPU time of its thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import snnc
 
 
 def write(path: Path, samples: int, events: int) -> None:
-    """Write a file with so many events in each sample, more or less."""
+    """Write a file with about `events` events in each sample."""
     random = np.random.default_rng(0)
     with h5py.File(path, "w") as file:
         times = file.create_dataset("spikes/times", (samples,), h5py.vlen_dtype(np.float16))
@@ -66,7 +66,7 @@ class Held:
         return self.samples
 
     def batches(self, size: int, *, order: object = None, epoch: int = 0) -> object:
-        """Return the batches as they are."""
+        """Return the batches unchanged."""
         return iter(self.held)
 
 

@@ -1,9 +1,9 @@
-"""Instructions of the emitted codelets on RISC-V, beside the cost model's cycles: ``python benchmarks/scripts/riscv_counts.py [--write]``.
+"""Compare RISC-V instructions of emitted codelets with the cost model's cycles: ``python benchmarks/scripts/riscv_counts.py [--write]``.
 
-Emits W1 for a gc200, compiles its codelets (and, alone, the loops over columns that they call) for a 32-bit RISC-V core, finds the loops in
-the machine code, and compares instructions a trip with the coefficients of the loops. An IPU's worker issues one bundle at a time, so both
-are issues of an in-order core. Counted on RISC-V, not on an IPU. The compiler is Debian's: ``apt-get install gcc-riscv64-unknown-elf``.
-``--write`` puts the tables into docs/explanation/calibration.md.
+The script emits W1 for a gc200, compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit RISC-V core,
+finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An IPU's worker issues one
+bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The compiler is Debian's:
+``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
 )
-"""Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3 sweeps keep their columns in registers. Products and sums
-stay apart, as the cost model counts them."""
+"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3 sweeps keep their columns in registers.
+Products and sums are not fused, as in the cost model."""
 SLOW: Final = 5
-"""What half of a division or a root of two floats takes by the cost model: RISC-V has one instruction for either."""
+"""Cycles per float of a division or root of two floats in the cost model; RISC-V has one instruction for either."""
 
 Paired: TypeAlias = Literal["no", "arithmetic", "all", "loop"]
-"""What an IPU does for two floats at once: nothing, float arithmetic (states lie unaligned), loads and stores too, whole trips."""
+"""Instructions that an IPU executes for two floats at once: none, float arithmetic (states are not aligned), also loads and stores, whole
+trips."""
 Way: TypeAlias = Literal["both", "shortest", "longest", "more pairs"]
-"""What is compared: the mean of the shortest and the longest way round, one of them, or what a further pair adds."""
+"""Compared number: the mean of the shortest and the longest path through a trip, one of them, or the instructions added per pair."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """Loops of a vertex, with trips of each, and where their code is.
+    """Loops of a vertex, with the trips of each, and the location of their code.
 
-    That is the smallest loop of a function with instructions of a line with `text`; `trips` of it do what the cost model counts.
+    The code is the smallest loop of a function with instructions of a line that contains `text`; `trips` of its trips correspond to
+    those that the cost model counts.
     """
 
     vertex: str
@@ -73,7 +75,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: cycles of a trip by the cost model, instructions of the shortest and longest way, and in pairs."""
+    """A line of the table: cycles of a trip in the cost model, instructions of the shortest and longest path, and instructions in pairs."""
 
     match: Match
     cycles: float
@@ -84,7 +86,7 @@ class Row:
 
     @property
     def counted(self) -> float:
-        """The mean of both ways."""
+        """The mean of the shortest and the longest path."""
         return (self.shortest + self.longest) / 2
 
 
@@ -114,7 +116,7 @@ def _column_matches() -> Iterator[Match]:
 
 
 _STORED: Final = "to[apart] = value[1];"
-"""Only equations of two neurons store so."""
+"""A store that occurs only in equations of two neurons."""
 MATCHES: Final = (
     *_column_matches(),
     Match("forward", {"equations of two neurons": 1}, "Forward0", _STORED, {}, "arithmetic"),
@@ -158,7 +160,7 @@ UNMATCHED: Final[Mapping[tuple[str, str], str]] = {
     ("source gradient", "sums of a sweep"): "unrolled, no loop of its own",
     ("source gradient", "sweeps over deltas"): "spread over the calls that choose the number of samples",
     **{
-        (vertex, name): "in a loop over samples that holds both, and the set-up of the loop over pairs: not told apart"
+        (vertex, name): "in a loop over samples that contains both, together with the set-up of the loop over pairs"
         for vertex in ("forward", "readout forward", "backward", "readout backward")
         for name in ("samples", "equations of a neuron alone")
     },
@@ -167,14 +169,14 @@ UNMATCHED: Final[Mapping[tuple[str, str], str]] = {
     ("loss", "classes"): "three loops with calls of exp, whose instructions are the library's",
     ("relay windows", "pieces joined"): "its code is in pieces between three inner loops and two branches",
 }
-"""Loops of W1 without a match, and why."""
+"""Loops of W1 without a match, and the reasons."""
 
 
 # ---- the cost model ----------------------------------------------------------------------------------------------------------
 
 
 def loops_of(program: StepProgram) -> dict[str, tuple[Loop, ...]]:
-    """Return the loops of the vertices of `program`, W1, by the names that :data:`MATCHES` have for them."""
+    """Return the loops of the vertices of `program`, W1, by their names in :data:`MATCHES`."""
     network = describe(program)
     costs = network_costs(network)
     hidden, readout = network.layers
@@ -214,7 +216,7 @@ def cycles_of(match: Match, found: Mapping[str, tuple[Loop, ...]]) -> float:
 
 
 def compile_codelets(folder: Path, program: StepProgram) -> tuple[str, dict[str, list[Instruction]]]:
-    """Emit and compile W1 and the probes; return the text of what was compiled and the instructions of each function."""
+    """Emit and compile W1 and the probes; return the compiled source and the instructions of each function."""
     case = benchmark("w1")
     plan = make_plan(program, load_target("gc200"), steps=case.steps, batch=case.batch, activity=case.buffer_activity(program))
     emit_poplar(program, plan, folder / "project")
@@ -227,7 +229,7 @@ def compile_codelets(folder: Path, program: StepProgram) -> tuple[str, dict[str,
 
 
 def with_callers(codelets: str, probes: str) -> str:
-    """Return both, and a function for each class of vertices that calls its codelet, so that the compiler emits it."""
+    """Return both sources, and for each vertex class a function that calls its codelet, so that the compiler emits it."""
     callers = []
     for name, kind in re.findall(r"^class (\w+) : public poplar::(\w+)", codelets, re.MULTILINE):
         multi = kind == "MultiVertex"
@@ -247,7 +249,7 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Weights of kinds of instructions where an IPU does two floats at once."""
+    """Weights of the kinds of instructions, 0.5 for those that an IPU executes for two floats at once."""
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW
@@ -255,7 +257,7 @@ def weigher(paired: Paired) -> dict[str, float]:
 
 
 def kind_of(instruction: Instruction) -> str:
-    """Return which of the weights is that of `instruction`."""
+    """Return the kind of `instruction`, a key of the weights."""
     name = instruction.name
     if name.startswith(("fdiv", "fsqrt")):
         return "slow"
@@ -285,7 +287,7 @@ def row_of(match: Match, found: Mapping[str, tuple[Loop, ...]], source: str, cod
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| vertex | loop | coefficient, cycles a trip | RISC-V, instructions a trip | ratio | the same in pairs | ratio |"
+    yield "| vertex | loop | coefficient, cycles per trip | RISC-V, instructions per trip | ratio | the same in pairs | ratio |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         names = " + ".join(f"{trips} x {name}" if trips > 1 else name for name, trips in row.match.loops.items())
@@ -297,7 +299,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return what the ratios are together."""
+    """Return a sentence with the range and the mean of the ratios."""
     plain, paired = ([getattr(row, name) / row.cycles for row in rows] for name in ("counted", "paired"))
     near = sum(abs(math.log(r)) <= math.log(1.5) for r in paired)
     return (
@@ -311,17 +313,17 @@ def _mean(ratios: Sequence[float]) -> float:
 
 
 def without_match(found: Mapping[str, tuple[Loop, ...]], rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a line for each loop of W1 that the table lacks, and why."""
+    """Yield a line for each loop of W1 that is not in the table, with the reason."""
     seen = {(row.match.vertex, name) for row in rows for name in row.match.loops}
     for vertex, all_loops in found.items():
         for name in dict.fromkeys(loop.name for loop in all_loops):
             if (vertex, name) not in seen and not vertex.endswith("of values"):
-                yield f"- {vertex}: {name}: {UNMATCHED.get((vertex, name), 'no loop of the machine code could be told to be this one')}"
+                yield f"- {vertex}: {name}: {UNMATCHED.get((vertex, name), 'not identified in the machine code')}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/explanation/calibration.md")
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/explanation/calibration.md")
     arguments = parser.parse_args()
     program = benchmark("w1").program()
     found = loops_of(program)

@@ -1,7 +1,8 @@
-"""Loops in disassembled code: what ``objdump -dl`` prints -> natural loops with the instructions of a trip, by lines of source.
+"""Find natural loops in disassembled code: output of ``objdump -dl`` -> loops with the instructions of a trip, by source line.
 
-A basic block ends at a branch or before the target of one. An edge to a block that dominates its own begin closes a natural loop: that
-block, and all from which the edge is reached without passing it. Instructions of inner loops do not count as an outer loop's own.
+A basic block ends at a branch or before the target of one. An edge to a block that dominates the edge's source closes a natural loop: the
+loop contains that block, and all blocks from which the edge can be reached without passing the block. Instructions of inner loops are not
+counted in an outer loop.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, TypeAlias
 import networkx as nx
 
 Graph: TypeAlias = "nx.DiGraph[int]"
-"""Blocks by address, and which follows which."""
+"""Addresses of blocks, and their successors."""
 
 _FUNCTION: Final = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 _LINE: Final = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
@@ -26,7 +27,7 @@ _BRANCHES: Final = frozenset(("beq", "bne", "blt", "bge", "bltu", "bgeu"))
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: where it lies, its name, its operands as text, and the line of source that it comes from (0: unknown)."""
+    """One instruction: its address, mnemonic, operands as text, and source line (0: unknown)."""
 
     address: int
     name: str
@@ -35,12 +36,12 @@ class Instruction:
 
     @property
     def branches(self) -> bool:
-        """Whether it goes on here or elsewhere."""
+        """Whether it is a conditional branch."""
         return self.name in _BRANCHES
 
     @property
     def jumps(self) -> bool:
-        """Whether it goes on elsewhere in every case and does not come back: no call."""
+        """Whether it is an unconditional jump, but not a call."""
         return self.name in ("jal", "jalr") and self.operands.split(",")[0].strip() == "zero"
 
     @property
@@ -50,7 +51,7 @@ class Instruction:
 
     @property
     def target(self) -> int | None:
-        """Where a branch or a direct jump goes."""
+        """The target address of a branch or a direct jump."""
         found = _TARGET.search(self.operands) if self.branches or self.jumps else None
         return int(found.group(1), 16) if found else None
 
@@ -62,15 +63,15 @@ class CodeLoop:
     Attributes
     ----------
     function
-        The function that holds it, as the disassembler writes it.
+        The function that contains it, as the disassembler writes its name.
     own
         Instructions that are in no inner loop, by the first address of their block.
     edges
-        Between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins.
+        Edges between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins.
     head, latches
-        The block where a trip begins, and those where it ends.
+        The first block of a trip, and the blocks with edges back to it.
     innermost
-        Whether it holds no other loop.
+        Whether it contains no other loop.
     """
 
     function: str
@@ -82,7 +83,7 @@ class CodeLoop:
 
     @property
     def lines(self) -> frozenset[int]:
-        """Lines of source that its own instructions come from."""
+        """Source lines of its own instructions."""
         return frozenset(i.line for block in self.own.values() for i in block)
 
     @property
@@ -92,11 +93,11 @@ class CodeLoop:
 
     @property
     def countable(self) -> bool:
-        """Whether it has one way in: trips of other loops cannot be counted."""
+        """Whether it has a single entry; trips of other loops cannot be counted."""
         return bool(nx.is_directed_acyclic_graph(nx.DiGraph(self.edges)))
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:
-        """Return the weight of the lightest and of the heaviest way from the begin of a trip to its end."""
+        """Return the smallest and the largest weight of a path through a trip."""
         weights = {block: sum(map(weigh, code)) for block, code in self.own.items()}
         graph = nx.DiGraph(self.edges)
         graph.add_node(self.head)
@@ -111,9 +112,9 @@ class CodeLoop:
 
 
 def parse(text: str, source: str = "") -> dict[str, list[Instruction]]:
-    """Read what ``objdump -dl --no-show-raw-insn -M no-aliases`` prints: instructions of each function.
+    """Parse the output of ``objdump -dl --no-show-raw-insn -M no-aliases`` into the instructions of each function.
 
-    Lines of files whose name does not end in `source` count as unknown. Local labels (names that begin with a dot) begin no function.
+    Lines of files whose name does not end in `source` count as unknown. Local labels (names that begin with a dot) do not start a function.
     """
     functions: dict[str, list[Instruction]] = {}
     here: list[Instruction] = []
@@ -129,7 +130,7 @@ def parse(text: str, source: str = "") -> dict[str, list[Instruction]]:
 
 
 def loops(function: str, code: Sequence[Instruction]) -> Iterator[CodeLoop]:
-    """Yield the natural loops of a function; code that no path reaches is left out."""
+    """Yield the natural loops of a function; unreachable code is ignored."""
     if not code:
         return
     blocks, graph = _blocks(code)
@@ -174,7 +175,7 @@ def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) 
 
 
 def _body(graph: Graph, head: int, latch: int) -> set[int]:
-    """All from which `latch` is reached without passing `head`."""
+    """Return all blocks from which `latch` can be reached without passing `head`."""
     found, waiting = {head}, [latch]
     while waiting:
         block = waiting.pop()

@@ -1,6 +1,6 @@
-"""Made data for sparse training: strokes of a pen in the format of N-MNIST's pixels, and words in the files of SHD.
+"""Synthetic data for sparse training: pen strokes in the pixel format of N-MNIST, and words in the file format of SHD.
 
-Both are made by seed. A kind is what all its samples share: the corners of a stroke, or the tracks that the resonances of a word follow.
+Both are generated from a seed. The samples of a kind share the corners of the stroke, or the tracks of the word's resonances.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ CHANNELS, WORDS, SECONDS = 700, 20, 1.0
 
 
 def write_words(path: Path, samples: int, seed: int, events: int = 800) -> None:
-    """Write made words as a file of SHD: rows of times (seconds, float16) and of units (channels, uint16), and labels.
+    """Write synthetic words in SHD's file format: rows of times (seconds, float16) and of units (channels, uint16), and labels.
 
-    A word has three resonances, each of which goes through four places among the channels; a speaker shifts and stretches the channels, and
-    a sample has its own speed, its own places near those of the word, and a tenth of its events anywhere.
+    A word has three resonances, each of which passes through four channel positions. A speaker shifts and stretches the channels. A sample
+    has its own speed and its own positions near those of the word; a tenth of its events are noise.
     """
     places = np.random.default_rng(0).uniform(60, CHANNELS - 60, (WORDS, 3, 4))
     random = np.random.default_rng(seed)

@@ -1,11 +1,11 @@
-"""Training with few spikes and a moving second threshold: ``python benchmarks/scripts/sparse_training.py --data strokes``.
+"""Train with few spikes and a moving second threshold: ``python benchmarks/scripts/sparse_training.py --data strokes``.
 
-The regime of Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold that
-begins 99 below the threshold and goes half-way to 0.1 below it with each update; beside it a dense training, and two with the narrow
-window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data are those of ``sparse_data.py``.
-Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results``
-each run is kept as a line of JSON with its setting, and runs that the file has are not repeated, so several processes can share the work
-(``--only``).
+The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
+that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
+and in two runs with the narrow window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data
+are those of ``sparse_data.py``. Training runs on the processor. The script prints the test accuracy after each epoch, mean and range over
+seeds, as a Markdown table. With ``--results`` each run is stored as a line of JSON with its setting, and stored runs are not repeated, so
+several processes can share the work (``--only``).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import snnc
 STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 WIDE, NARROW = -99.0, -0.1
-"""The compiled window shuts out no neuron, but is a bound: so dropped spikes take no gradient, as in the published code."""
+"""The compiled window excludes no neuron, but is a bound, so dropped spikes receive no gradient, as in the published code."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """At most a `share` of each hidden layer is sent; the window is the published schedule or narrow; weights may be those of PyTorch."""
+    """Each hidden layer sends at most `share` of its spikes; the window is the published schedule's or narrow; weights may be PyTorch's."""
 
     share: float | None = None
     schedule: bool = True
@@ -50,7 +50,7 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What the runs of a table have in common: `pressure` is the factor of the regulariser, over the share; `rate` a number or schedule."""
+    """Settings shared by the runs of a table: the factor of the regulariser is `pressure / share`; `rate` is a number or a schedule."""
 
     epochs: int = 10
     pressure: float = 3.0
@@ -59,7 +59,7 @@ class Setting:
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
     balanced: bool = False
-    """Whether all hidden layers send equally many spikes, in sum those of the share; else each sends the share of its neurons."""
+    """Whether all hidden layers send the same number of spikes, with the same sum; otherwise each sends the share of its neurons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Data:
 
 
 def data_of(name: str, samples: int, test_seed: int) -> Data:
-    """Make the strokes, or write the words as files of SHD and read them."""
+    """Generate the strokes, or write the words in SHD's format and read them."""
     if name == "strokes":
         parts = [strokes(count, seed, STEPS, 4, 0.0005) for count, seed in ((samples, 1), (TEST, test_seed))]
         return Data(*parts[0], *parts[1], KINDS)
@@ -89,7 +89,7 @@ def data_of(name: str, samples: int, test_seed: int) -> Data:
 
 
 def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> snnc.Network:
-    """Four layers of weights; neurons reset to 0, as the published ones do."""
+    """Return a network of four layers of weights; neurons reset to 0, as in the published code."""
     net = snnc.Network("sparse", seed=seed)
     before = net.input(inputs)
     for name, width in zip(HIDDEN, widths, strict=True):
@@ -142,14 +142,14 @@ Run = tuple[str, str, int, Setting]
 
 
 def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
-    """Return the runs that a file holds; one that names no setting has the default one."""
+    """Return the runs stored in a file; a run without a setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
     found = map(json.loads, lines)
     return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in found}
 
 
 def setting_of(kept: dict[str, Any]) -> Setting:
-    """Read the setting of a kept run."""
+    """Read the setting of a stored run."""
     return replace(Setting(**kept), widths=tuple(kept.get("widths", Setting.widths)))
 
 
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="neurons of each hidden layer")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
     parser.add_argument("--balanced", action="store_true", help="hidden layers send equally many spikes, not equal shares")
-    parser.add_argument("--validation", action="store_true", help="measure on samples that are not those of the test, for choices")
+    parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()

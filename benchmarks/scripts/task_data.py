@@ -1,6 +1,6 @@
-"""Small data sets of the field as spike trains: digits, yin-yang, randman.
+"""Small common data sets as spike trains: digits, yin-yang, randman.
 
-[samples, T, inputs] of 0 and 1, each input spiking once or never.
+Samples are arrays [samples, T, inputs] of 0 and 1, in which each input spikes at most once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
 
 
 def latency(values: npt.NDArray[np.float64], steps: int) -> Array:
-    """Turn values of 0 to 1 [samples, inputs] into one spike each, at round(value (steps - 1))."""
+    """Encode values in [0, 1], [samples, inputs], as one spike each, at step round(value (steps - 1))."""
     times = np.rint(values * (steps - 1)).astype(np.int64)
     spikes = np.zeros((len(values), steps, values.shape[1]), np.float32)
     np.put_along_axis(spikes, times[:, None, :], 1.0, axis=1)
@@ -56,7 +56,7 @@ def yin_yang(samples: int, seed: int, steps: int = 30) -> tuple[Array, Labels]:
 def randman(
     samples: int, seed: int, *, classes: int = 10, inputs: int = 20, dimensions: int = 1, alpha: float = 3.0, steps: int = 50
 ) -> tuple[Array, Labels]:
-    """Return samples of smooth random manifolds, one a class, as latencies.
+    """Return samples of smooth random manifolds, one manifold per class, as latencies.
 
     Zenke and Vogels 2021, "The Remarkable Robustness of Surrogate Gradient Learning", Neural Computation 33, section 4.1: input i of a
     class is the product over the manifold's dimensions j of sum_k k^-alpha a sin(2 pi (k x_j b + c)), with uniform random a, b and c;

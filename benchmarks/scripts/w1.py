@@ -1,10 +1,10 @@
-"""One training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
+"""Measure a training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
 
 W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, 5 % input, cross entropy of the mean membrane, Adam. Prints the
-seconds of each step, on the wall and of all threads on processors, beside those of the NumPy reference (interleaved), the largest
-difference of the losses and of all gradients, the peak memory, and the cycles that the plan predicts beside those that the emulator
-counts. Both start each step from the same weights: a membrane that lies within rounding of its threshold may spike in one and not in
-the other, and a recurrent network amplifies that over many updates.
+wall and CPU seconds of each step for the emulator and for the NumPy reference (interleaved), the largest
+difference of the losses and of all gradients, the peak memory, and the predicted and the emulated
+cycles. Both start each step from the same weights, because a neuron whose membrane is within rounding of its threshold may spike in only
+one of them, and a recurrent network amplifies that over many updates.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main() -> None:
             wall = f"median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}"
             print(f"{name:10} {wall}; {statistics.median(processor[name]):.3f} s of processors")
         print(f"largest difference: loss {worst_loss:.1e}, a gradient {worst_gradient:.1e} (norm of difference over norm)")
-        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB (both engines in this process)")
+        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB (both engines in this process)")
         predicted, first, last = machine.plan.cycles, cycles[0], cycles[-1]
         print(f"cycles of the first step: predicted {predicted:,.0f}, emulated {first:,} ({predicted / first - 1:+.1%})")
         print(f"cycles of the last step, with the activity that training led to: emulated {last:,}")

@@ -1,1 +1,1 @@
-"""Files and folders: temporary, cached, owned by this user, replaced whole."""
+"""Files and folders: temporary and cached files, ownership checks, and atomic replacement."""

@@ -30,7 +30,7 @@ def cache_dir() -> Path:
     Raises
     ------
     CacheFolderError
-        The folder cannot be made, or there is no home folder for it.
+        The folder cannot be created, or no home folder exists for it.
     UnsafeCacheError
         Another user could write to it.
     """
@@ -43,12 +43,12 @@ def cache_dir() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the path of the built files: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+    """Return the path of the cache: ``$SNNC_CACHE``, ``$XDG_CACHE_HOME/snnc`` or ``~/.cache/snnc``.
 
     Raises
     ------
     CacheFolderError
-        There is no home folder.
+        No home folder exists.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -60,13 +60,13 @@ def cache_folder() -> Path:
         from snnc.compiler.errors import CacheFolderError
 
         raise CacheFolderError(
-            f"snnc stores its builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
-            "/etc/passwd; name a folder for it: SNNC_CACHE=FOLDER."
+            f"snnc stores its builds in the home folder, which does not exist: HOME is not set, and user {os.getuid()} has no entry in "
+            "/etc/passwd; set another folder: SNNC_CACHE=FOLDER."
         ) from None
 
 
 def make_private(folder: Path) -> None:
-    """Create a private folder, and missing parents, whatever the umask is."""
+    """Create a private folder and its missing parents, independent of the umask."""
     for missing in reversed([p for p in folder.absolute().parents if not p.exists()]):
         missing.mkdir(mode=0o755, exist_ok=True)
         missing.chmod(missing.stat().st_mode & 0o755)
@@ -74,7 +74,7 @@ def make_private(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
-    """Make a cache of this user private; refuse one that others could have written to."""
+    """Make a cache of this user private; raise an error for one that others could have written to."""
     real = folder.resolve()
     found = real.stat()
     shared = found.st_mode & stat.S_ISVTX  # such as /tmp
@@ -88,7 +88,7 @@ def _check(folder: Path) -> None:
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
         f"snnc executes files in {str(folder)!r}, but {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
-        "or name a folder of your own: SNNC_CACHE=FOLDER."
+        "or set a folder of your own: SNNC_CACHE=FOLDER."
     )
 
 
@@ -104,7 +104,7 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
     Raises
     ------
     CacheFolderError
-        Instead of any OSError.
+        Replaces any OSError.
     """
     try:
         yield
@@ -114,7 +114,7 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
         copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
         reason = error.args[0][0][-1] if copied else error.strerror or str(error)
         raise CacheFolderError(
-            f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; make room there, or name another folder: "
+            f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; free some space, or set another folder: "
             "SNNC_CACHE=FOLDER."
         ) from None
 

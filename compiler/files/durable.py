@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def write_durably(path: Path, data: bytes, part: Path) -> None:
-    """Write `data` to `part`, wait until it is on the disk, and rename it to `path`; both are in one folder.
+    """Write `data` to `part`, wait until it is on disk, and rename it to `path`; both are in one folder.
 
     Raises
     ------
     OSError
-        The file cannot be written; an existing `path` stays.
+        The file cannot be written; an existing `path` is unchanged.
     """
     try:
         with open(part, "wb", opener=_without_links) as stream:
@@ -33,7 +33,7 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Wait until the entries of a folder are on disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -18,7 +18,7 @@ _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 def exchange(first: Path, second: Path) -> None:
     """Exchange two folders on one file system.
 
-    If the file system cannot do that in one step, it takes three renames, and `second` is restored if one of them fails.
+    If the file system cannot exchange them in one step, three renames are used, and `second` is restored if one of them fails.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def _exchanged(first: Path, second: Path) -> int:
-    """Return 0, or the error number."""
+    """Exchange two folders with ``renameat2``; return 0, or the error number."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):

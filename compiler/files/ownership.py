@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = 0
-"""User id of root, who can change everything anyway."""
+"""User id of root, who can change all files."""
 _OTHERS: Final = stat.S_IWOTH
 _GROUP: Final = stat.S_IWGRP
 
@@ -40,7 +40,7 @@ def fault_of(path: Path) -> str | None:
 
 
 def fault_above(path: Path) -> tuple[Path, str] | None:
-    """Return the first folder above `path` in which another user could replace it, and why; None if there is none.
+    """Return the first folder above `path` in which another user could replace it, and the reason; None if no such folder exists.
 
     In a folder with the sticky bit, such as ``/tmp``, only the owner of an entry can rename it.
     """

@@ -1,7 +1,8 @@
-"""Temporary folders and files. Their process deletes them; if it was killed, a later process does.
+"""Temporary folders and files, deleted by the process that created them or, if it was killed, by a later process.
 
-Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
-but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.
+Each folder contains a file that its process keeps locked; a temporary file is locked itself. The system releases the lock however the
+process ends. A marked entry without a lock belongs to a killed process; the next process that creates such an entry removes it, as
+``snnc clean`` does.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ PREFIX: Final = "snnc-"
 MARK: Final = ".snnc-temporary"
 """The locked file in a temporary folder."""
 SUFFIX: Final = ".snnc-temporary"
-"""Suffix of files that will replace others."""
+"""Suffix of temporary files that replace others when they are complete."""
 
 
 class TemporaryFolder:
-    """A new folder, deleted by :meth:`close`, with the object, or when the process ends; a child of the process never deletes it.
+    """A new folder, deleted by :meth:`close`, with the object, or when the process ends; child processes never delete it.
 
     Parameters
     ----------
     above
-        Parent folder; by default that of the system's temporary files.
+        Parent folder; by default the system's folder for temporary files.
     prefix
-        Prefix of its name.
+        Prefix of the folder's name.
 
     Raises
     ------
     OSError
-        The folder cannot be made.
+        The folder cannot be created.
     TemporaryFolderError
         The system has no folder for temporary files.
     """
@@ -53,7 +54,7 @@ class TemporaryFolder:
         self._finalizer = weakref.finalize(self, _close, self.path, handle, os.getpid())
 
     def keep(self) -> Path:
-        """Remove the mark: the folder stays, like any other."""
+        """Remove the mark, so that the folder is kept."""
         (self.path / MARK).unlink(missing_ok=True)
         detached = self._finalizer.detach()
         if detached is not None:
@@ -77,18 +78,18 @@ def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterato
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Yield a new file next to `path`, open for writing, to be renamed to it within the block; otherwise it is deleted.
+    """Yield a new file next to `path`, open for writing; the block renames it to `path`, or it is deleted.
 
     Raises
     ------
     OSError
-        The file cannot be made.
+        The file cannot be created.
     """
     for file in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
         _remove_file(file)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
-        with suppress(OSError):  # on a file system without locks, left-over files stay
+        with suppress(OSError):  # without file locks, abandoned files are not removed
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle, Path(name)
     finally:
@@ -98,7 +99,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
 
 
 def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
-    """Return folders of this user whose process ended without deleting them, by name."""
+    """Return the folders of this user that a process left when it was killed, sorted by name."""
     root = _of_the_system() if above is None else above
     try:
         found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
@@ -115,12 +116,12 @@ def _of_the_system() -> Path:
 
         raise TemporaryFolderError(
             "no folder for temporary files can be written: snnc looked at TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the current one; "
-            "name another: TMPDIR=FOLDER."
+            "set another: TMPDIR=FOLDER."
         ) from None
 
 
 def abandoned_files(above: Path) -> list[Path]:
-    """Return files in a folder that were to replace others but whose process ended before."""
+    """Return the temporary files in a folder that a process left when it was killed."""
     with suppress(OSError):
         return sorted(file for file in above.glob(f".*{SUFFIX}") if file.name != MARK and _is_free(file))
     return []

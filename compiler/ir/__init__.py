@@ -1,1 +1,1 @@
-"""The three languages of the compiler, Graph, StepProgram and Plan: their shapes, verifiers and text forms."""
+"""The compiler's three representations, Graph, StepProgram and Plan: shapes, verifiers and text forms."""

@@ -1,4 +1,4 @@
-"""The connections between the populations of a graph after all passes, and their order of execution."""
+"""Connections between the populations of a graph after all passes, and the order of execution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.ir.graph import Edge, Graph, Population, Shape
 from snnc.compiler.ir.shapes import PortMap, size
 
 Between: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
-"""The operation of one connection on its values."""
+"""Operation of a connection on its values."""
 BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
 """Operations that can be one connection between two populations."""
 
@@ -22,7 +22,7 @@ BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale,
 class PopulationLink:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None for unchanged values; `offset` is their start in the target; `shape` is the source's.
+    `operation` is None for unchanged values; `offset` is their start in the target; `shape` is the shape of the source.
     """
 
     label: str
@@ -37,12 +37,12 @@ class PopulationLink:
 
     @property
     def learnable(self) -> bool:
-        """True if there are weights that training may change."""
+        """Whether the connection has weights that training may change."""
         return isinstance(self.operation, ir.Weighted) and self.operation.learnable
 
 
 def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
-    """Find all connections, in the order in which their targets and edges were inserted."""
+    """Return all connections, in the order of insertion of their targets and edges."""
     return tuple(link for name, _ in graph.of_type(Population) for edge in graph.incoming(name) for link in _resolved(graph, ports, edge))
 
 
@@ -76,7 +76,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
 
 
 def _offset(pad: ir.Pad, padded: Shape) -> int | None:
-    """Return the start of the values in the padded array, if they are consecutive there."""
+    """Return the start of the values in the padded array, if they are contiguous in it."""
     axis = next((i for i, n in enumerate(padded) if n > 1), 0)
     if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
         return None

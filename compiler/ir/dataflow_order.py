@@ -1,4 +1,4 @@
-"""The order of a graph's operations from the inputs to the outputs."""
+"""Order of a graph's operations from the inputs to the outputs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from snnc.compiler.ir.graph import Edge, Graph, Output, Population
 def dataflow_order(graph: Graph) -> list[str]:
     """Sort all nodes except outputs so that sources precede their targets, except along edges that close a cycle.
 
-    A node that is reached only by edges that close cycles comes just before its reader, after the reader's forward inputs. Ties keep the
+    A node reached only by edges that close cycles comes just before its reader, after the reader's forward inputs. Ties keep the
     order of insertion.
 
     Returns
     -------
     list
-        Names; the order depends only on the graph.
+        Names of the nodes; the order depends only on the graph.
     """
     rank = {name: number for number, name in enumerate(graph.names)}
     forward = _forward_edges(graph, rank)
@@ -54,7 +54,7 @@ def in_dataflow_order(graph: Graph) -> Graph:
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     """Return the edges whose source can precede their target.
 
-    The others close a cycle; they are chosen close to an input, and among delayed edges if possible.
+    The other edges close a cycle; they are chosen close to an input, and among delayed edges if possible.
     """
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
     outside = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
@@ -63,7 +63,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     entered = {name for name in graph.names if outside[name]}
     distance = _distances(graph)
     place: dict[str, int] = {}
-    # A cycle is entered only when no other node is ready: the first entry is True for a node that waits for others of its cycle.
+    # A cycle is entered only when no other node is ready: the first element is True for a node that waits for others of its cycle.
     open_: list[tuple[bool, int, bool, int, str]] = []
 
     def offer(name: str) -> None:
@@ -87,7 +87,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
 
 
 def _distances(graph: Graph) -> dict[str, int]:
-    """Return each node's distance from the inputs, in connections; nodes that no input reaches get a larger one than all others."""
+    """Return each node's distance from the inputs, in connections; nodes that no input reaches have the largest distance."""
     starts = {name for name in graph.names if not graph.incoming(name)}
     found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
     distance = {name: int(found.get(name, len(graph.names))) for name in graph.names}

@@ -6,9 +6,9 @@
     Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
               | Slice | Pad | Population | Output
 
-A value that crosses an edge of delay d is read d steps later, with delay 0 in the same step. Before step d the edge reads the initial
-value: for a state's port the value that the population declares or the caller gives, for any other port 0. Edges into one port
-of a Population or of Add are summed.
+A value that crosses an edge of delay d is read d steps later; with delay 0, in the same step. Before step d the edge reads an initial
+value: for a port of a state, the value declared by the population or given by the caller; for any other port, 0. Edges into one port of a
+Population or of Add are summed.
 Shapes are those of one sample at one step: they include neither batch nor time.
 """
 
@@ -45,7 +45,7 @@ class FileLayout:
 
 @dataclass(frozen=True)
 class Input:
-    """External values, one array of `shape` per step; without a time axis the same array at every step."""
+    """External values, one array of `shape` per step; without a time axis, the same array at every step."""
 
     shape: Shape
     kind: Kind = "values"
@@ -63,16 +63,16 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """``y = W @ x + bias``, where W of `shape` holds only some entries; training changes these, the others stay 0.
+    """``y = W @ x + bias``, where W of `shape` stores only some entries; training changes these, and the others stay 0.
 
     Parameters
     ----------
     weight
         The entries [n], row by row.
     indices
-        Column of each entry [n], int32, rising within a row.
+        Column of each entry [n], int32, ascending within a row.
     indptr
-        [outputs + 1], int32: row k's entries are those from ``indptr[k]`` to ``indptr[k + 1]``, as in :class:`scipy.sparse.csr_array`.
+        [outputs + 1], int32: entries ``indptr[k]`` to ``indptr[k + 1]`` belong to row k, as in :class:`scipy.sparse.csr_array`.
     shape
         (outputs, inputs).
     bias
@@ -104,7 +104,7 @@ class Conv:
     padding
         (before, after) zeros per dimension; () means none.
     groups
-        Independent blocks of channels.
+        Number of independent groups of channels.
     learnable
         Whether training changes weight and bias.
     """
@@ -129,13 +129,13 @@ class Pool:
     kernel
         Size of a window, one number per dimension.
     stride
-        () means the kernel.
+        Step of the window, one number per dimension; () means the kernel size.
     padding, dilation
         As in :class:`Conv`.
     ceil
         Whether a last window may extend beyond the padded input.
     count_padding
-        Whether an average also counts taps in the padding (torch's ``count_include_pad``).
+        Whether an average counts taps in the padding as well (torch's ``count_include_pad``).
     """
 
     kind: PoolKind
@@ -149,7 +149,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """``y = weight * x + bias``, elementwise; both of x's shape, scalars, or broadcast to it as NumPy does, e.g. (channels, 1, 1)."""
+    """``y = weight * x + bias``, elementwise; both have x's shape, are scalars, or broadcast to it as in NumPy, e.g. (channels, 1, 1)."""
 
     weight: Array
     bias: Array | None = None
@@ -178,12 +178,12 @@ class Concat:
 
 @dataclass(frozen=True)
 class Flatten:
-    """The same values as a vector."""
+    """The input values as a vector."""
 
 
 @dataclass(frozen=True)
 class Reshape:
-    """The same values in another shape."""
+    """The input values in another shape."""
 
     shape: Shape
 
@@ -215,22 +215,22 @@ class Pad:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Neurons of one model.
+    """Neurons with the same model.
 
     Parameters
     ----------
     model
-        Their equations; its inputs are the target ports, its outputs the source ports of edges.
+        Equations of the neurons; inputs of the model are target ports, and its outputs are source ports of edges.
     shape
-        Neurons, for one sample.
+        Shape of the neurons, for one sample.
     parameters
         Values of the model's parameters that differ from its defaults: scalars (0-d) or arrays of `shape`.
     learnable
         Parameters that training changes.
     initial
-        Initial states that differ from the model's: scalars (0-d) or arrays of `shape`.
+        Initial states that differ from those of the model: scalars (0-d) or arrays of `shape`.
     surrogate
-        Derivative of ``spike``; None takes the compile option.
+        Derivative of ``spike``; None: as in the compile option.
     """
 
     model: NeuronModel
@@ -247,7 +247,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Output:
-    """A named result: the values of all steps, or one of their summaries over time.
+    """A named result: the values of all steps, or a reduction of them over time.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class Output:
     layout
         Positions of time and batch in the result.
     start, stop
-        Only the steps ``start <= t < stop`` count; None means the end of the sequence.
+        Only the steps ``start <= t < stop`` are used; None means the end of the sequence.
     """
 
     readout: Readout = "all"
@@ -276,7 +276,7 @@ WEIGHTED: Final = get_args(Weighted)
 
 @dataclass(frozen=True)
 class Edge:
-    """From a source port to a target port; the empty port is the operation's first."""
+    """Edge from a source port to a target port; an empty port is the first port of the operation."""
 
     source: str
     target: str
@@ -287,7 +287,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class StateRef:
-    """A state of a population, or one of its output ports as a delayed edge sees it before step 0."""
+    """A state of a population, or the value of an output port that delayed edges read before step 0."""
 
     node: str
     name: str
@@ -305,11 +305,11 @@ class Graph:
     steps
         Number of time steps if the model fixes it, else None.
     state_inputs
-        Names under which a caller may give initial states (the explicit states of a single-step file).
+        Names with which a caller may set initial states (the explicit states of a single-step file).
     idle_inputs
         Inputs of the file that the network does not need: values for them are "ignored", or must be "zeros".
     assumptions
-        Sentences that state the assumptions of the front end.
+        Assumptions made by the front end, as sentences.
     """
 
     def __init__(self, name: str = "network", steps: int | None = None) -> None:
@@ -329,7 +329,7 @@ class Graph:
             The name is taken.
         """
         if name in self.nx:
-            raise DuplicateNodeError(f"two nodes are called {name!r}; names must differ.")
+            raise DuplicateNodeError(f"two nodes are called {name!r}; names must be distinct.")
         self.nx.add_node(name, operation=operation)
         return name
 
@@ -345,7 +345,7 @@ class Graph:
         """
         for node in (source, target):
             if node not in self.nx:
-                raise UnknownNodeError(f"the connection {source!r} -> {target!r} names {node!r}, which is not in the network.")
+                raise UnknownNodeError(f"the connection {source!r} -> {target!r} refers to {node!r}, which is not in the network.")
         if delay < 0:
             raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay must be 0 or more steps.")
         edge = Edge(source, target, self._source_port(source, source_port), self._target_port(target, target_port), delay)
@@ -395,7 +395,7 @@ class Graph:
         return graph_text(self)
 
     def _repr_html_(self) -> str:
-        """Return the representation in a notebook."""
+        """Return the HTML shown in notebooks."""
         from snnc.compiler.ir.graph_text import graph_html
 
         return graph_html(self)

@@ -1,6 +1,6 @@
-"""A graph as plain data: JSON types for its structure, arrays by reference. The caller decides where arrays are stored.
+"""Graphs as plain data: JSON types for the structure, and references to arrays. The caller decides where arrays are stored.
 
-Reading trusts nothing: every value is checked against the type of its field, and an unknown or missing field is an error.
+Data are not trusted: every value is checked against the type of its field, and an unknown or missing field is an error.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ VERSION: Final = 2
 MAX_NODES: Final = 100_000
 MAX_EDGES: Final = 1_000_000
 MAX_NAMES: Final = 10_000
-"""Ports, states and parameters of all models together."""
+"""Maximum number of ports, states and parameters of all models together."""
 MAX_EQUATIONS: Final = 1_000_000
-"""Characters of the equations of all models together."""
+"""Maximum number of characters of the equations of all models together."""
 _LARGEST: Final = 2**31
 _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 
 StoreArray: TypeAlias = Callable[[str, str, Array], Any]
-"""(node, field, array) -> JSON types that say where the array is stored; the field of a parameter is ``"parameters.beta"``."""
+"""(node, field, array) -> reference to the stored array, as JSON types; the field of a parameter is ``"parameters.beta"``."""
 FindArray: TypeAlias = Callable[[str, str, Any], Array]
-"""(node, field, the result of `StoreArray`) -> the array."""
+"""(node, field, result of `StoreArray`) -> array."""
 _StoreField: TypeAlias = Callable[[str, Array], Any]
 
 
 def graph_to_data(graph: Graph, store: StoreArray) -> dict[str, Any]:
-    """Return `graph` as JSON types; each array goes to `store`."""
+    """Return `graph` as JSON types; each array is passed to `store`."""
     models: list[NeuronModel] = []
     nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(store, n), models)} for n in graph.names]
     return {
@@ -57,12 +57,12 @@ def graph_to_data(graph: Graph, store: StoreArray) -> dict[str, Any]:
 
 
 def graph_from_data(data: object, find: FindArray) -> Graph:
-    """Undo :func:`graph_to_data`; `find` may raise GraphDataError. The graph is not verified.
+    """Return the graph from the result of :func:`graph_to_data`; `find` may raise GraphDataError. The graph is not verified.
 
     Raises
     ------
     GraphDataError
-        The data are wrong; the message says where.
+        The data are invalid; the message says where.
     """
     try:
         return _graph(data, find)
@@ -73,9 +73,9 @@ def graph_from_data(data: object, find: FindArray) -> Graph:
 
 
 def edges_in_order(graph: Graph) -> list[Edge]:
-    """Return the edges in an order that preserves the order of each node's incoming and outgoing edges when they are added one by one.
+    """Return the edges in an order that preserves the order of each node's incoming and outgoing edges when they are added in turn.
 
-    Incoming edges are summed in their order, which affects rounding.
+    Incoming edges are summed in this order, which affects rounding.
     """
     ends: dict[tuple[str, str], list[Edge]] = {}
     for edge in graph.edges:
@@ -97,12 +97,12 @@ def surrogate_to_data(surrogate: Surrogate) -> dict[str, Any]:
 
 
 def surrogate_from_data(data: object) -> Surrogate:
-    """Undo :func:`surrogate_to_data`.
+    """Return the surrogate from the result of :func:`surrogate_to_data`.
 
     Raises
     ------
     SnncError
-        The data are wrong.
+        The data are invalid.
     """
     found = json_object(data, "the surrogate", ("name", "derivative", "parameters"))
     parameters = _numbers(found["parameters"], "the parameters of the surrogate")
@@ -237,7 +237,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray)
 
 
 def field_types(kind: Any) -> Mapping[str, Any]:
-    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: its definition differs between versions."""
+    """Return the types of the fields of `kind`; NumPy's array alias is not resolved, because its definition differs between versions."""
     return _field_types(kind)
 
 
@@ -254,7 +254,7 @@ def _array(value: Array, where: str) -> Array:
 
 
 def decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, Any, str], Any]) -> Any:
-    """Return `value` as the type that a field of an operation declares."""
+    """Return `value` as the declared type of a field of an operation."""
     origin, args = get_origin(hint), get_args(hint)
     if NoneType in args:
         (inner,) = (a for a in args if a is not NoneType)
@@ -288,11 +288,11 @@ def wrong_value(where: str, wanted: str, value: object) -> GraphDataError:
 
 
 def json_object(value: object, where: str, keys: Collection[str]) -> dict[str, Any]:
-    """Return an object that has exactly these keys."""
+    """Return `value` if it is an object with exactly these keys, else raise a GraphDataError."""
     found = _mapping(value, where)
     if set(found) != set(keys):
         missing, unknown = sorted(set(keys) - set(found)), sorted(set(found) - set(keys))
-        what = f"lacks {', '.join(missing)}" if missing else f"holds the unknown {unknown[0][:60]!r}"
+        what = f"lacks {', '.join(missing)}" if missing else f"contains the unknown {unknown[0][:60]!r}"
         raise GraphDataError(f"the description of the network is wrong: {where} {what}.")
     return found
 
@@ -304,7 +304,7 @@ def _mapping(value: object, where: str) -> dict[str, Any]:
 
 
 def json_list(value: object, where: str, longest: int) -> list[Any]:
-    """Return a list that is not too long."""
+    """Return `value` if it is a list of at most `longest` elements, else raise a GraphDataError."""
     if not isinstance(value, list) or len(value) > longest:
         raise wrong_value(where, f"a list of at most {longest:,} entries", value)
     return value
@@ -317,7 +317,7 @@ def _text(value: object, where: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether `text` can be written: JSON can hold halves of characters."""
+    """Return whether `text` can be encoded: JSON may contain unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""A graph in a few lines, as text and as HTML; names are data and are escaped."""
+"""Summaries of a graph in a few lines, as text and as HTML; names are escaped."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import node_shapes, port_map, size
 
 MOST_ROWS: Final = 24
-"""Maximum number of shown layers; the text gives the number of omitted ones."""
+"""Maximum number of layers shown; the summary ends with the number of omitted ones."""
 MOST_NAME: Final = 40
-"""Maximum number of shown characters of a name."""
+"""Maximum number of characters of a name that are shown."""
 
 
 class OperationRow(NamedTuple):
-    """The displayed data of one operation."""
+    """The row of one operation."""
 
     name: str
     what: str
@@ -29,7 +29,7 @@ class OperationRow(NamedTuple):
 
 
 def graph_text(graph: Graph, title: str = "Graph") -> str:
-    """Return a head line and a line for each layer."""
+    """Return a headline and one line per layer."""
     rows, missing = _rows(graph)
     widths = [max(map(len, column)) for column in zip(*(row[:3] for row in rows), strict=True)]
     lines = [f"{title} {headline(graph)}"]
@@ -41,7 +41,7 @@ def graph_text(graph: Graph, title: str = "Graph") -> str:
 
 
 def graph_html(graph: Graph, title: str = "Graph") -> str:
-    """Return the lines of :func:`graph_text` as an HTML table; names are always escaped as text."""
+    """Return the lines of :func:`graph_text` as an HTML table; names are escaped."""
     rows, missing = _rows(graph)
     heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("layer", "what it is", "shape", "parameters"))
     body = [
@@ -57,7 +57,7 @@ def graph_html(graph: Graph, title: str = "Graph") -> str:
 
 
 def headline(graph: Graph) -> str:
-    """Return name and sizes in one line: ``'digits': 110 neurons in 2 populations, 7,514 parameters, 25 steps``."""
+    """Return the name and the sizes in one line: ``'digits': 110 neurons in 2 populations, 7,514 parameters, 25 steps``."""
     populations = [operation for _, operation in graph.of_type(Population)]
     neurons = sum(size(p.shape) for p in populations)
     parameters = sum(parameter_counts(graph.operation(name))[0] for name in graph.names)
@@ -73,10 +73,10 @@ def plain(text: str, most: int = MOST_NAME) -> str:
 
 
 def _rows(graph: Graph) -> tuple[list[OperationRow], int]:
-    """Return the shown layers, and the number of omitted ones."""
+    """Return the rows of the layers shown, and the number of omitted ones."""
     try:
         order = dataflow_order(graph)
-    except nx.NetworkXUnfeasible:  # a cycle without delay: the graph is at fault, and is shown as it was written
+    except nx.NetworkXUnfeasible:  # an invalid graph, with a cycle without delay: keep the order of insertion
         order = [name for name in graph.names if not isinstance(graph.operation(name), Output)]
     try:
         shapes = node_shapes(port_map(graph))

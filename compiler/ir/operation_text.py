@@ -1,4 +1,4 @@
-"""An operation of a graph in a few words, and the number of values it stores."""
+"""Short descriptions of operations, and the number of values that they store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Operation, Population
 
 
 def parameter_counts(operation: Operation) -> tuple[int, int]:
-    """Count the stored numbers of an operation, and those that training may change."""
+    """Return the number of stored values of an operation, and of those that training may change."""
     if isinstance(operation, Population):
         sizes = {n: int(np.size(operation.parameters.get(n, default))) for n, default in operation.model.parameters.items()}
         return sum(sizes.values()), sum(sizes[n] for n in operation.learnable if n in sizes)

@@ -1,12 +1,12 @@
-"""Plan: the placement and schedule of a StepProgram on a Target. A plan is data (JSON) that backends print.
+"""Plan: placement and schedule of a StepProgram on a Target, as data (JSON) from which back ends print programs.
 
 The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
 ``[sample, sample + samples)``, on one tile, run by one worker. All data of a single block (state history, currents, private weight
-gradients) is contiguous in that tile's memory.
+gradients) are contiguous in that tile's memory.
 
-Values move over *buses*. A bus belongs to a source (an input or a population's output port) and a lag. Its samples are
-spread over *relay* tiles: a relay keeps the values of all steps of its samples, compacts spikes into ids, and
-presents one step's window, which every consumer tile reads.
+Values move over *buses*. A bus belongs to a source (an input or a population's output port) and a lag. Its samples are distributed over
+*relay* tiles: a relay stores the values of all steps of its samples, converts spike masks to ids, and writes the window of one step, which
+every consumer tile reads.
 
 Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
 ``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between
@@ -23,13 +23,13 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-"""Treatment of events that do not fit in a window: "exact" sends them in further windows, "drop" drops them."""
+"""Treatment of events beyond the capacity of a window: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of each."""
+"""Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of a segment."""
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Precision of the numbers that a target may round: histories, factors of products, deltas. Sums are float32."""
+"""Precision of values that a target may round: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
-"""The data that a segmented sequence may store outside the tiles: "auto" for the fastest plan that fits, or as :data:`Streamed`."""
+"""Data of a segmented sequence that may be stored outside the tiles: "auto" for the fastest plan that fits, or as in :data:`Streamed`."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class PopulationPlan:
     id, label
         Canonical id and author's name.
     neurons, stage
-        Size of one sample; offset in the wavefront.
+        Number of neurons; stage in the wavefront.
     starts, width
-        A replica is on the `width` tiles from ``starts[replica]``; it holds all neurons for its share of the batch. All replicas cut
+        A replica is on the `width` tiles from ``starts[replica]``; it processes all neurons for its share of the batch. All replicas cut
         the neurons in the same way.
     blocks
-        All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile that hold the same neurons (other
-        samples) share their weights. A replica updates its share of the parameters and sends it to the others.
+        All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile with the same neurons (and other samples)
+        share their weights. A replica updates its share of the parameters and sends it to the others.
     """
 
     id: str
@@ -71,17 +71,17 @@ class PopulationPlan:
 
     @property
     def replicas(self) -> int:
-        """Groups of tiles that share the batch."""
+        """Number of groups of tiles that share the batch."""
         return len(self.starts)
 
     @property
     def tiles(self) -> int:
-        """Tiles of all replicas."""
+        """Number of tiles of all replicas."""
         return self.replicas * self.width
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles that hold any of its blocks, ordered by replica."""
+        """Tiles with blocks, ordered by replica."""
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
@@ -103,8 +103,8 @@ class PartialSum:
     """One vertex of the reduction of partial input gradients.
 
     It adds, for the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their windows, the partial
-    products of `producers` column groups from `first` on, in the order connection, tile, neuron. Sums of one `part` cover everything
-    once; several samples come with all entries.
+    products of `producers` column groups from `first` on, in the order connection, tile, neuron. The sums of one `part` cover every entry
+    once; a vertex with several samples has all their entries.
     """
 
     tile: int
@@ -126,7 +126,7 @@ class GradientPlan:
     capacity
         Entries per sample (spikes, then neurons near the threshold) in one backward window.
     parts
-        Partial sums of each entry after stage one of the reduction; the relays add them up.
+        Partial sums of each entry after stage one of the reduction; the relays add these.
     sums
         The vertices of stage one.
     """
@@ -138,29 +138,28 @@ class GradientPlan:
 
 @dataclass(frozen=True)
 class BusPlan:
-    """One source read with one lag.
+    """A source that is read with one lag.
 
     Attributes
     ----------
     id
         ``b0``, ``b1`` …
     source, buffer
-        Input or population id, and the moved StepProgram buffer.
+        Id of the input or population, and the StepProgram buffer that is transported.
     width
         Values per sample and step.
     kind
         "events" (ids of spikes) or "values" (all values).
     lag
-        Iterations between the source's step and its use. Buses of one source share the relays' memory of all steps.
+        Iterations between the source's step and its use. Buses of one source share the relays' stored steps.
     capacity
         Events per sample in one window (the width if unlimited).
     mode
-        Treatment of further events: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
+        Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
     relays
-        The tiles that keep its samples.
+        The tiles that store its samples.
     gradient
-        The return of the source's gradient, if only neurons in the gradient window receive it; None if every delta goes to the
-        source.
+        Return of the source's gradient, if only neurons in the gradient window receive it; None if every delta is sent to the source.
     form
         Storage of events in relays: "ids", or "bits", one for each value.
     """
@@ -180,10 +179,10 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection of population `target` reads bus `bus`; its weights are stored with the target's blocks (and again with the source's).
+    """A connection of population `target` that reads bus `bus`; weights are stored with the target's blocks, and copies with the source's.
 
-    `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
-    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns`: the gradient of the source returns
+    `packed` is the number of bundles of the target's tiles that pack rows of these weights before they are sent to the source; 0: the
+    source reads rows from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns`: the gradient of the source returns
     in windows, as partial products with the target's own weights.
     """
 
@@ -197,16 +196,16 @@ class ConnectionPlan:
 
 @dataclass(frozen=True)
 class PhaseLoop:
-    """A loop of the slowest vertex of a superstep's busiest tile, in the mean over the runs in which it has a step.
+    """A loop of the slowest vertex on the busiest tile of a superstep, averaged over the runs in which the vertex has a step.
 
     Attributes
     ----------
     vertex
         The vertex, with the name of its population or source.
     name
-        The object of a trip: "weights of a spike".
+        The work of a trip, such as "weights of a spike".
     trips, cycles
-        Expected trips of a run, and worker cycles of a trip.
+        Expected trips per run, and worker cycles per trip.
     """
 
     vertex: str
@@ -222,7 +221,7 @@ class PhaseLoop:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of superstep, with the predicted cost of one run at the busiest tile.
+    """One kind of superstep, with the predicted cost of one run on the busiest tile.
 
     Attributes
     ----------
@@ -239,7 +238,7 @@ class Phase:
     busiest_tile
         The tile that determines `compute`.
     loops
-        Loops of the slowest vertex there, the one with most cycles first; empty if they are not described one by one.
+        Loops of the slowest vertex on that tile, most cycles first; empty if the vertex has no named loops.
     """
 
     name: str
@@ -260,16 +259,16 @@ class Phase:
 
 @dataclass(frozen=True)
 class MemoryPhase:
-    """The live data in one kind of superstep.
+    """Live data in one kind of superstep.
 
     Attributes
     ----------
     name, part
-        As those of :class:`Phase`.
+        As in :class:`Phase`.
     tile
-        Category -> predicted bytes on the plan's fullest tile (:attr:`Plan.fullest_tile`).
+        Predicted bytes by category on the plan's fullest tile (:attr:`Plan.fullest_tile`).
     all_tiles
-        Category -> predicted bytes on all tiles together.
+        Predicted bytes by category on all tiles together.
     """
 
     name: str
@@ -280,7 +279,7 @@ class MemoryPhase:
 
 @dataclass(frozen=True)
 class LayerFlow:
-    """Bytes per step from node `source` to node `target` (numbers in :attr:`PlanTraffic.nodes`)."""
+    """Bytes per step from node `source` to node `target` (indices into :attr:`PlanTraffic.nodes`)."""
 
     source: int
     target: int
@@ -301,7 +300,7 @@ class PlanTraffic:
     chips
         For each kind, bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
     links
-        For each kind, the bytes that a chip sends to others: sender, receivers, bytes; data for several chips counts once.
+        For each kind, transfers between chips: sender, receivers, bytes; data for several chips count once.
     """
 
     nodes: tuple[str, ...]
@@ -325,11 +324,11 @@ class Plan:
     buses: tuple[BusPlan, ...]
     connections: tuple[ConnectionPlan, ...]
     activity: dict[str, float]
-    """Spikes per value and step that the costs assume, by StepProgram buffer."""
+    """Spikes per value and step assumed by the costs, by StepProgram buffer."""
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target at its peak (weights, tables, optimiser, gradients, history,
+    """Predicted bytes by category on each tile of the target at its peak (weights, tables, optimiser, gradients, history,
     relays, records, exchange, vertices, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
@@ -341,31 +340,31 @@ class Plan:
     ideal_cycles: float = 0.0
     """Ideal bound of a training step: event loops with one issue per vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
-    """The strategy that chose tiles: "snnc", or a baseline for comparison."""
+    """Strategy that chose the tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the parts that populations were cut into, by the author's name; each part is a separate population here."""
+    """Ids of the parts into which populations were cut, by the author's name; each part is a separate population of the plan."""
     host_bytes: int = 0
-    """The data that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
+    """Bytes that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
     segment."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
-    """The live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
+    """Live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
-    """Bytes of the fullest tile if no memory were shared over time."""
+    """Bytes of the fullest tile without sharing of memory over time."""
     segment: int = 0
-    """Iterations of a segment; the history of one at a time is on the tiles. 0: the history of all steps is."""
+    """Iterations of a segment, if only the history of one segment at a time is on the tiles; 0: the history of all steps is."""
     streamed: Streamed = "off"
-    """The data of such a sequence outside the tiles."""
+    """Data of a segmented sequence stored outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
     traffic: PlanTraffic | None = None
-    """Bytes that a step moves, by layer and chip; None in estimates."""
+    """Bytes moved by a step, by layer and chip; None in estimates."""
     latency: int = 1
     """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property
     def segments(self) -> Segments:
-        """The segments that the iterations are divided into."""
+        """Division of the iterations into segments."""
         return Segments(self.steps, self.interval, self.iterations, self.segment, self.streamed)
 
     @property
@@ -380,17 +379,17 @@ class Plan:
 
     @property
     def host_seconds(self) -> float | None:
-        """Predicted seconds of these transfers, which are not in :attr:`seconds`; None if the target does not define its rate."""
+        """Predicted seconds of transfers from the host, which :attr:`seconds` omits; None if the target does not define their rate."""
         return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
 
     @property
     def seconds_with_host(self) -> float:
-        """Predicted seconds of one step with the transfers that it waits for (without any if the target does not define its rate)."""
+        """Predicted seconds of one step including transfers from the host (without these if the target does not define their rate)."""
         return self.seconds + (self.host_seconds or 0.0)
 
     @property
     def tile_memory(self) -> tuple[int, ...]:
-        """Predicted peak bytes of each tile, all categories."""
+        """Predicted peak bytes of each tile, summed over categories."""
         return tuple(map(sum, zip(*self.memory.values(), strict=True)))
 
     @property

@@ -1,7 +1,7 @@
 """Plans as JSON: exact in both directions, and small enough for machines of many thousand tiles.
 
-Blocks are a table of columns; a column is coded as runs of equal differences, since tiles, neurons and samples advance regularly.
-Bytes by tile are coded as runs of equal numbers.
+Blocks are a table of columns; a column is coded as runs of equal differences, because tiles, neurons and samples advance regularly.
+Bytes of tiles are coded as runs of equal numbers.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ def runs(values: Iterable[int]) -> list[int]:
 
 
 def unruns(coded: Sequence[int]) -> tuple[int, ...]:
-    """Undo :func:`runs`."""
+    """Decode the result of :func:`runs`."""
     return tuple(value for value, times in zip(coded[::2], coded[1::2], strict=True) for _ in range(times))
 
 
 def steps(values: Sequence[int]) -> list[int]:
-    """Code a column by runs of its differences."""
+    """Code a column as runs of its differences."""
     return runs(b - a for a, b in zip([0, *values], values, strict=False))
 
 
 def unsteps(coded: Sequence[int]) -> list[int]:
-    """Undo :func:`steps`."""
+    """Decode the result of :func:`steps`."""
     total, found = 0, []
     for difference in unruns(coded):
         total += difference
@@ -135,7 +135,7 @@ def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
 
 
 def plan_from_json(text: str) -> Plan:
-    """Read a plan that :func:`plan_to_json` wrote.
+    """Read a plan written by :func:`plan_to_json`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Converts a step program to plain data (JSON types) and back. A project stores it, so that opening the project does not derive it again.
+"""Conversion of a step program to plain data (JSON types) and back. Projects store it, so that opening one needs no lowering.
 
 Every dataclass becomes an object with its fields; an operation also has its kind, ``"is"``. Equations are text in the language of neurons,
-which is parsed and never evaluated. Kernels, neuron models and sparse patterns that several places share are listed once. Loss and
-optimizer belong to the options of the compilation.
+which is parsed and never evaluated. Kernels, neuron models and sparse patterns that are used several times are listed once. Loss and
+optimizer are stored with the compile options.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ VERSION: Final = 1
 _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
 """Types whose equal values are stored once, by the key of their list."""
 _OPTIONS: Final = ("loss", "optimizer")
-"""Fields of a program that are stored with the options instead."""
+"""Fields of a program that are stored with the compile options instead."""
 _EQUATIONS: Final = tuple[Assignment, ...]
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """An id or the name of a buffer: emitted code contains it unchanged."""
 
 StoreArray: TypeAlias = Callable[[Array], Any]
-"""Stores an array and returns a reference to it as JSON types."""
+"""Function that stores an array and returns a reference to it as JSON types."""
 FindArray: TypeAlias = Callable[[Any], Array]
-"""Returns the array for a reference from `StoreArray`; equal references give the same array."""
+"""Function that returns the array for a reference from `StoreArray`; equal references return the same array."""
 
 
 def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
 
     found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
     lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
-    # The options hold the loss as it was given; the outputs that it reads are known after lowering.
+    # The options contain the loss as given; the outputs that it reads are known only after lowering.
     bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
     return {"version": VERSION, **lists, **found, **bound}
 
@@ -157,7 +157,7 @@ def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
 
 
 def _check(program: StepProgram) -> None:
-    """Refuse names that the program does not define, and values whose shape differs from that of their buffer."""
+    """Check that names are defined in the program, and that parameter values have the shapes of their buffers."""
     known = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
     known |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
     for name in known:
@@ -193,7 +193,7 @@ def _program_fields() -> dict[str, Any]:
 
 
 def _optional(hint: Any) -> set[str]:
-    """Return the fields that are left out if they are empty."""
+    """Return the fields that are omitted if empty."""
     return {f.name for f in fields(hint) if f.metadata.get("optional")}
 
 

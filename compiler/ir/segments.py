@@ -1,9 +1,8 @@
-"""The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
+"""Division of the iterations of a sequence into segments; only one segment at a time has its history on the tiles.
 
-The history of the others is recomputed or stored in streaming memory. With iterations ``[0, K)`` and C of them in a
-segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their
-states at the boundary ``s C``, before their first step of the segment, and relays need the earlier steps that their
-delays reach back to.
+The histories of the others are recomputed, or stored in streaming memory. With iterations ``[0, K)`` and C of them per segment, segment s
+is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before their first step of
+the segment, and relays need the earlier steps within reach of their delays.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Streamed: TypeAlias = Literal["off", "inputs", "boundaries", "history"]
-"""The data of a segmented sequence outside the tiles: nothing; inputs, which the host sends segment by segment; these and, in
-streaming memory, the initial states of segments; inputs and, in streaming memory, the histories of segments, so that nothing runs again.
+"""Data of a segmented sequence stored outside the tiles: nothing; "inputs", which the host sends segment by segment; "boundaries", also the
+initial states of segments, in streaming memory; "history", inputs and the histories of segments, so that no segment is recomputed.
 """
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The segmentation of a sequence.
+    """Division of a sequence into segments.
 
     Attributes
     ----------
     steps, interval, iterations
-        T, R, and the iterations of a sequence.
+        Time steps T, iterations per step R, and total iterations of a sequence.
     length
-        Iterations of a segment; 0 without segments.
+        Iterations per segment; 0 without segments.
     streamed
-        The data outside the tiles.
+        Data stored outside the tiles.
     """
 
     steps: int
@@ -54,16 +53,16 @@ class Segments:
 
     @property
     def rerun_iterations(self) -> int:
-        """Iterations that run a second time: those of all segments except the last."""
+        """Number of iterations that run a second time: those of all segments except the last."""
         return (self.number - 1) * self.length if self.reruns else 0
 
     @property
     def steps_in_history(self) -> int:
-        """Steps for which a population stores the values that its adjoint reads: the maximum in a segment."""
+        """Maximum number of steps per segment for which a population stores the values that its adjoint reads."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
     def steps_streamed(self, least: int, most: int) -> int:
-        """Return the steps that a relay stores of an input with bus lags from `least` to `most`: those that a segment reads."""
+        """Return the number of steps that a relay stores of an input with bus lags from `least` to `most`: those read by a segment."""
         if not self.length or self.streamed == "off":
             return self.steps
         return min(self.steps, -(-(self.length + most - least) // self.interval))
@@ -74,31 +73,31 @@ class Segments:
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
-        """Return the steps that a relay stores of a population with bus lags up to `lag`: those that a segment reads."""
+        """Return the number of steps that a relay stores of a population with bus lags up to `lag`: those read by a segment."""
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_before(self, lag: int) -> int:
-        """Return the stored steps that a relay still sends after a boundary; its source sends the last step again."""
+        """Return the number of stored steps that a relay still sends after a boundary; its source sends the last step again."""
         return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
     @property
     def boundaries(self) -> int:
-        """Boundaries whose states are stored on tiles: the start of the sequence and all others, or one at a time; 0 without segments."""
+        """Number of boundaries with states on tiles: all including the start of the sequence, or one at a time; 0 without segments."""
         if not self.length:
             return 0
         return {"boundaries": 2, "history": 1}.get(self.streamed, self.number)
 
     @property
     def boundaries_sent(self) -> int:
-        """The boundaries among these that also need the last sent values."""
+        """Number of these boundaries that also store the last sent values."""
         return self.boundaries if self.reruns else 0
 
     @property
     def boundaries_with_steps(self) -> int:
-        """Boundaries at which relays store steps that they still send; the start of the sequence has none."""
+        """Number of boundaries at which relays store steps that they still send; the start of the sequence has no such steps."""
         return max(self.boundaries_sent - 1, 0)
 
     @property
     def rows(self) -> int:
-        """Rows of streaming memory: one for each boundary, or for each stored history; 0 without any."""
+        """Number of rows in streaming memory: one per boundary or per stored history; 0 if it is unused."""
         return {"boundaries": self.number, "history": self.number - 1}.get(self.streamed, 0) if self.length else 0

@@ -18,7 +18,7 @@ from snnc.compiler.neurons.neuron import NeuronModel
 
 @dataclass(frozen=True)
 class Port:
-    """The value at one output port of an operation, for one sample at one step."""
+    """Value at one output port of an operation, for one sample at one step."""
 
     shape: Shape
     kind: Kind
@@ -29,17 +29,17 @@ PortMap: TypeAlias = Mapping[tuple[str, str], Port]
 
 
 def port_map(graph: Graph) -> PortMap:
-    """Find the shape and the kind of every port.
+    """Return the shape and the kind of every port.
 
-    A population's output is "spikes" if it is 0 or 1 by construction (or passes on such an input), an Input's kind is declared;
-    Concat, Flatten, Reshape, Slice, Pad, a maximum and delays keep the kind; everything else is "values".
+    A population's output is "spikes" if it is 0 or 1 by construction (or an unchanged input of this kind); the kind of an Input is
+    declared; Concat, Flatten, Reshape, Slice, Pad, maxima and delays keep the kind; all other values are "values".
 
     Raises
     ------
     UnconnectedError
-        A shape cannot be found because no input with a shape leads there.
+        The shape of a node is undefined, because no input or population leads to it.
     ConcatAxisError
-        The axis of a Concat is not among those of its inputs.
+        The axis of a Concat is not an axis of its inputs.
     AxisError, PadError, WindowError, ChannelError
         A Slice, Reduce, Pad, Conv or Pool does not fit its input.
     """
@@ -91,7 +91,7 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
             else:
                 found[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
         if len(left) == len(waiting):
-            raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} cannot be found: no input or population leads there.")
+            raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} is undefined: no input or population leads to it.")
         waiting = left
     return found
 
@@ -133,12 +133,12 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
 
 
 def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
-    """Return the axes of `shape` that the node `name` sums up, counted from the front.
+    """Return the axes of `shape` reduced by the node `name`, counted from the front.
 
     Raises
     ------
     AxisError
-        There are no axes, or one is given twice or does not exist.
+        The axes are empty, repeated, or do not exist.
     """
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
@@ -149,7 +149,7 @@ def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ..
 
 
 def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
-    """Return the axis of `shape` that the node `name` cuts, counted from the front.
+    """Return the axis of `shape` sliced by the node `name`, counted from the front.
 
     Raises
     ------
@@ -196,7 +196,7 @@ class _Kinds:
     def of(self, name: str, port: str) -> Kind:
         key = (name, port)
         if key not in self.known:
-            self.known[key] = "values"  # the kind that a cycle leading back here sees
+            self.known[key] = "values"  # the kind assumed by a cycle that leads back to this port
             self.known[key] = self._find(name, port)
         return self.known[key]
 
@@ -206,7 +206,7 @@ class _Kinds:
                 return kind
             case Population(model=model) as population:
                 if population.before(port).any():
-                    return "values"  # late edges read that before the first step
+                    return "values"  # delayed edges read it before the first step
                 spiking = {p for p in model.inputs if self._kind_of_source(name, p) == "spikes"}
                 values, binary = _final_values(model, spiking)
                 value = values.get(port)
@@ -229,7 +229,7 @@ class _Kinds:
 
 
 def _final_values(model: NeuronModel, spiking: Collection[str]) -> tuple[dict[str, Expression], set[str]]:
-    """Return the last value of each assigned name, and the names whose last value is 0 or 1; the inputs `spiking` get spikes."""
+    """Return the last value of each assigned name, and the names whose last value is 0 or 1; the inputs `spiking` are spikes."""
     values: dict[str, Expression] = {}
     binary: set[str] = set(spiking)
     for assignment in model.equations:

@@ -1,4 +1,4 @@
-"""The operations of a step program, for one time step, its adjoint and the update, each as one line of arithmetic.
+"""Operations of a step program: a time step, its adjoint, and the update. Each docstring defines the arithmetic.
 
 See :mod:`snnc.compiler.ir.step_program` for the structure of a program.
 """
@@ -15,18 +15,18 @@ from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
 
 @dataclass(frozen=True)
 class BufferValue:
-    """Value of a buffer of lifetime "sequence" `delay` steps ago (before step `delay` its initial value, mostly 0)."""
+    """Value of a buffer of lifetime "sequence" `delay` steps ago (before step `delay`, its initial value, usually 0)."""
 
     buffer: str
     delay: int = 0
 
 
-# ---- fields that an operation shares with its adjoint -----------------------------------------------------------------
+# ---- fields shared by an operation and its adjoint ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _ConnectionFields:
-    """Operation of a connection, between the values of `source` and the current `target`."""
+    """Operation of a connection from the values of `source` to the current `target`."""
 
     connection: str
     source: BufferValue
@@ -35,7 +35,7 @@ class _ConnectionFields:
 
 @dataclass(frozen=True)
 class _WeightedFields:
-    """Operation of a connection with a weight, between the values of `source` and the current `target`."""
+    """Operation of a connection with a weight, from the values of `source` to the current `target`."""
 
     connection: str
     source: BufferValue
@@ -45,7 +45,7 @@ class _WeightedFields:
 
 @dataclass(frozen=True)
 class _OneToOneFields:
-    """Value k of the source goes to value offset + k of the target."""
+    """Operation that maps value k of the source to value offset + k of the target."""
 
     connection: str
     source: BufferValue
@@ -56,7 +56,7 @@ class _OneToOneFields:
 
 @dataclass(frozen=True)
 class _PoolFields(_ConnectionFields):
-    """Windows reduced to one value each."""
+    """Operation that reduces each window to one value."""
 
     windows: Windows
     kind: PoolKind
@@ -65,7 +65,7 @@ class _PoolFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _ReduceFields(_ConnectionFields):
-    """Values of `shape` reduced over `axes`."""
+    """Operation that reduces values of `shape` over `axes`."""
 
     shape: Shape
     axes: tuple[int, ...]
@@ -74,7 +74,7 @@ class _ReduceFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _SliceFields(_ConnectionFields):
-    """Values of `shape`, cut to ``start:stop`` along `axis`."""
+    """Operation that slices values of `shape` to ``start:stop`` along `axis`."""
 
     shape: Shape
     axis: int
@@ -84,7 +84,7 @@ class _SliceFields(_ConnectionFields):
 
 @dataclass(frozen=True)
 class _PadFields(_ConnectionFields):
-    """Values of `shape` with zeros around them."""
+    """Operation that surrounds values of `shape` with zeros."""
 
     shape: Shape
     padding: tuple[tuple[int, int], ...]
@@ -111,7 +111,7 @@ class _NeuronFields:
 
 @dataclass(frozen=True)
 class _RecordFields:
-    """The value that an output records, and its record."""
+    """Value recorded by an output, and the buffer of its record."""
 
     output: str
     source: BufferValue
@@ -123,7 +123,7 @@ class _RecordFields:
 
 @dataclass(frozen=True)
 class Fill:
-    """``target[:] = bias`` (0 where `bias` is None): starts the current of one input port; several biases are summed."""
+    """``target[:] = bias`` (0 where `bias` is None): initialises the current of one input port; several biases are summed."""
 
     target: str
     biases: tuple[str, ...]
@@ -136,7 +136,7 @@ class DenseProduct(_WeightedFields):
 
 @dataclass(frozen=True)
 class SparseProduct(_WeightedFields):
-    """``target += source @ W.T``, where W has the values `weight` at the places of `pattern` and 0 elsewhere."""
+    """``target += source @ W.T``, where W has the values `weight` at the positions of `pattern` and 0 elsewhere."""
 
     pattern: Pattern
 
@@ -159,13 +159,13 @@ class Convolve(_WeightedFields):
 class Pooling(_PoolFields):
     """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
 
-    An average divides by the number of taps in the input, with `count_padding` by those in the padded input.
+    An average divides by the number of taps in the input, with `count_padding` by the number of taps in the padded input.
     """
 
 
 @dataclass(frozen=True)
 class Rescale(_WeightedFields):
-    """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
+    """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the shape of the source."""
 
     shape: Shape
     bias: str | None
@@ -183,14 +183,14 @@ class AddSlice(_SliceFields):
 
 @dataclass(frozen=True)
 class AddPadded(_PadFields):
-    """``target[before : before + n] += source`` along every axis, where source has `shape` (n on an axis), target n + before + after."""
+    """``target[before : before + n] += source`` along every axis, where source has size n and target has size n + before + after."""
 
 
 @dataclass(frozen=True)
 class NeuronStep(_NeuronFields):
-    """Run ``kernel.forward`` of a population; the tuples run parallel to those of the kernel.
+    """Run ``kernel.forward`` of a population; the tuples are parallel to those of the kernel.
 
-    `states` are sequence buffers (reads slot t as ``s*_prev``, writes slot t + 1); `saved` are sequence buffers that
+    `states` are sequence buffers (the step reads slot t as ``s*_prev`` and writes slot t + 1); `saved` are sequence buffers that
     store ``kernel.saved``.
     """
 
@@ -200,7 +200,7 @@ class Record(_RecordFields):
     """``target[t] = source[t]``: stores a result of every step for the host and the loss."""
 
 
-# ---- backward: an adjoint buffer is called d_<buffer>, zero where nothing has been added -----------------------------
+# ---- backward: adjoint buffers are called d_<buffer> and are 0 where nothing has been added -----------------------------
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ One training step, for a batch::
     loss(records) -> adjoints of the records, all steps
     for t = T-1 … 0: run `backward`; then run `update`
 
-Canonical ids (the only names in emitted code): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
-A buffer is called ``<id>_<part>``. The author's names are in ``labels``. Only populations, inputs and connections
-remain at this level: Add, Concat, Flatten and Reshape have become connections and relay populations.
+Canonical ids (emitted code contains no other names): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
+A buffer is called ``<id>_<part>``. The author's names are in ``labels``. Only populations, inputs and connections exist at this level:
+Add, Concat, Flatten and Reshape have become connections and relay populations.
 
-Buffers are vectors (a sample at a step); an operation on arrays of several axes holds their geometry, in C order.
+Buffers are vectors (one sample at one step); operations on arrays with several axes contain the geometry, in C order.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ConnectionKind: TypeAlias = Literal["dense", "one_to_one", "convolution", "pooli
 class Buffer:
     """A named array.
 
-    `shape` holds neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
+    `shape` includes neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
     is the initial state, slot t + 1 the state after step t). `order` is the order in which values with channels are stored (None: the
     author's order); only operations described by tables use it.
@@ -64,14 +64,14 @@ class Buffer:
     order: ChannelOrder | None = None
 
 
-# ---- what the ids refer to --------------------------------------------------------------------------------------------
+# ---- nodes named by the ids --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class InputInfo:
-    """A network input; `layout` is the layout in the model's file; a static input is the same at every step.
+    """A network input; `layout` is its layout in the model's file; a static input is the same at every step.
 
-    `varies`: what is sent of it is chosen at random, so it differs from step to step.
+    `varies`: its values are sampled at random when they are sent, so they differ from step to step.
     """
 
     id: str
@@ -83,18 +83,18 @@ class InputInfo:
 
     @property
     def static(self) -> bool:
-        """True if the file gives no time axis."""
+        """Whether the input has no time axis."""
         return self.layout.time_axis is None
 
     @property
     def repeated(self) -> bool:
-        """True if a machine receives it once, and sends the same at every step."""
+        """Whether a machine receives the input once, and sends the same values at every step."""
         return self.static and not self.varies
 
 
 @dataclass(frozen=True, eq=False)
 class PopulationInfo:
-    """A population: `ports` are its currents' buffers, `output_buffers` map used output ports to sequence buffers."""
+    """A population: `ports` are the buffers of its currents, `output_buffers` maps used output ports to sequence buffers."""
 
     id: str
     label: str
@@ -107,11 +107,11 @@ class PopulationInfo:
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
     shown: bool = field(default=False, metadata={"optional": True})
-    """Whether the adjoint of its current is stored at every step, for a caller."""
+    """Whether the adjoint of its current is stored at every step, because a caller reads it."""
 
     @property
     def before(self) -> dict[str, Array]:
-        """Nonzero values that delayed connections read before the first step, by output buffer: a state's own initial values."""
+        """Nonzero values that delayed connections read before the first step, by output buffer: initial values of states."""
         states = {self.kernel.labels[s]: value for s, value in zip(self.kernel.states, self.initial, strict=True)}
         return {buffer: states[port] for port, buffer in self.output_buffers.items() if port in states and states[port].any()}
 
@@ -135,7 +135,7 @@ class ConnectionInfo:
 
 @dataclass(frozen=True, eq=False)
 class OutputInfo:
-    """A named result: `record` is the sequence buffer that holds it."""
+    """A named result: `record` is the sequence buffer of its values."""
 
     id: str
     label: str
@@ -145,12 +145,12 @@ class OutputInfo:
     readout: Readout
     layout: FileLayout
     window: tuple[int, int | None] = (0, None)
-    """First step that counts, and the first one after the last that counts (None: all later steps count)."""
+    """Steps that are used: the first one, and the one after the last (None: all later steps)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A parameter buffer with its initial value.
+    """Initial value and properties of a parameter buffer.
 
     `label` is the name in ``state_dict``: ``"<node>.weight"``, ``"<node>.bias"``, ``"<population>.<parameter>"``.
     """
@@ -160,7 +160,7 @@ class Parameter:
     value: Array
     learnable: bool
     half: bool = field(default=False, metadata={"optional": True})
-    """Whether it is stored as float16, to which `value` is rounded."""
+    """Whether the parameter is stored as float16; `value` is then rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +183,11 @@ class StepProgram:
     """Id of the output that the loss reads."""
     optimizer: Optimizer | None
     steps: int | None
-    """T, if the model or the compile options fix it."""
+    """T, if set by the model or the compile options."""
     state_inputs: Mapping[str, StateRef]
     """Author's name of an explicit state -> (population id, canonical state) or (population id, output port label)."""
     assumptions: tuple[str, ...]
     truncate: int | None = None
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""
     rounding: WeightRounding | None = field(default=None, metadata={"optional": True})
-    """How updates of parameters that are `half` are rounded; None if there are none."""
+    """Rounding of updates of `half` parameters; None if no such parameter is updated."""

@@ -1,4 +1,4 @@
-"""The checks of a graph before and after every pass: one function per check."""
+"""Checks of a graph before and after every pass, one function per check."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
 def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) -> PortMap:
-    """Check `graph` and return its ports.
+    """Check `graph` and return the shapes and kinds of its ports.
 
     Parameters
     ----------
     graph
         Any graph, from a front end or between two passes.
     steps, batch
-        Numbers of the compile options, checked if given.
+        Values of the compile options, checked if given.
 
     Raises
     ------
     GraphError
-        One of its subclasses, each for one check.
+        A check failed; each check has its own subclass.
     """
     for label, number in (("steps", graph.steps), ("steps", steps), ("batch", batch)):
         if number is not None and number < 1:
@@ -147,7 +147,7 @@ def _check_population(name: str, population: Population) -> None:
         for key, value in values.items():
             if key not in known:
                 raise ParameterShapeError(
-                    f"{name!r} gives the {what} {key!r}, which '{model.name}' does not have; it has {', '.join(known)}."
+                    f"{name!r} sets the {what} {key!r}, which '{model.name}' does not have; it has {', '.join(known)}."
                 )
             if value.shape not in ((), population.shape):
                 raise ParameterShapeError(
@@ -173,7 +173,7 @@ def _check_connected(graph: Graph) -> None:
                     "sum them with Add."
                 )
         if not graph.outgoing(name) and not isinstance(operation, ir.Output | Population):
-            raise UnconnectedError(f"{name!r} ({type(operation).__name__}) has no target; connect it or remove it.")
+            raise UnconnectedError(f"{name!r} ({type(operation).__name__}) has no target; connect or remove it.")
 
 
 def _check_values(graph: Graph) -> None:
@@ -223,7 +223,7 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
         expected = _expected_shape(graph, edge, ports)
         if expected is not None and not compatible(source, expected):
             raise ShapeMismatchError(
-                f"{edge.source!r} gives shape {source} ({size(source)} values), but {edge.target!r} takes {expected} "
+                f"{edge.source!r} has shape {source} ({size(source)} values), but {edge.target!r} expects {expected} "
                 f"({size(expected)} values)."
             )
     for (name, _), port in ports.items():
@@ -231,11 +231,11 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
 
 
 def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
-    """A Reshape must keep the number of values, and a Scale must keep the shape of its input."""
+    """Check that a Reshape keeps the number of values, and that a Scale keeps the shape of its input."""
     match graph.operation(edge.target):
         case ir.Reshape(shape=shape) if size(shape) != size(source):
             raise ReshapeError(
-                f"{edge.target!r} makes {shape} ({size(shape)} values) of {edge.source!r}, which has {source} ({size(source)})."
+                f"{edge.target!r} reshapes {edge.source!r} from {source} ({size(source)} values) to {shape} ({size(shape)} values)."
             )
         case ir.Scale(weight=weight, bias=bias):
             for what, array in (("weight", weight), ("bias", bias)):
@@ -270,12 +270,12 @@ def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
 
 
 def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
-    """Parts must agree except for the axis, and be consecutive in memory."""
+    """Check that parts agree except along the axis, and are contiguous."""
     total, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
     axis %= len(total)
     if len(part) != len(total) or any(a != b for i, (a, b) in enumerate(zip(part, total, strict=False)) if i != axis):
         raise ShapeMismatchError(
-            f"{edge.source!r} gives shape {part}, which does not fit into {edge.target!r} of shape {total} along axis {axis}."
+            f"{edge.source!r} has shape {part}, which does not fit into {edge.target!r} of shape {total} along axis {axis}."
         )
     if size(total[:axis]) != 1 and len(graph.incoming(edge.target)) > 1:
         raise ConcatAxisError(
@@ -291,7 +291,7 @@ def _check_states(graph: Graph) -> None:
             raise StateInputError(f"the state {label!r} belongs to {ref.node!r}, which is not a population of the network.")
         if ref.name not in source_ports(operation):
             raise StateInputError(
-                f"the state {label!r} stands for {ref.name!r} of {ref.node!r}, which has {', '.join(source_ports(operation))}."
+                f"the state {label!r} refers to {ref.name!r} of {ref.node!r}, which has {', '.join(source_ports(operation))}."
             )
 
 

@@ -1,4 +1,4 @@
-"""The loss interface: data that every backend reads, and a NumPy reference of value and gradient."""
+"""Interface of losses: data for every back end, and the value and gradient in NumPy as a reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Reals: TypeAlias = npt.NDArray[np.floating]
-"""An array of a floating type."""
+"""Array of floating-point numbers."""
 Classes: TypeAlias = npt.NDArray[np.integer]
 LossPort: TypeAlias = Literal["spikes", "membrane"]
 
@@ -19,14 +19,14 @@ class Loss(Protocol):
     Attributes
     ----------
     name
-        Stable name on the command line, for example ``"ce_count"``; templates are chosen by it.
+        Stable name on the command line, for example ``"ce_count"``; it selects the template.
     """
 
     name: ClassVar[str]
 
     @property
     def port(self) -> LossPort:
-        """The port of the last population that it reads: spikes, or membrane."""
+        """Port of the last population that the loss reads: spikes, or membrane."""
         ...
 
     def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
@@ -37,7 +37,7 @@ class Loss(Protocol):
         output
             [T, B, classes]: spikes or membranes of every step.
         target
-            [B]: class indices; for a composed loss, targets of its kind.
+            [B]: class indices; for a composed loss, targets of the loss's kind.
 
         Returns
         -------
@@ -47,5 +47,5 @@ class Loss(Protocol):
         ...
 
     def scores(self, output: Reals) -> Reals:
-        """Return [B, classes] numbers whose largest is the prediction."""
+        """Return scores [B, classes]; the class with the largest score is the prediction."""
         ...

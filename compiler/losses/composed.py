@@ -1,4 +1,4 @@
-"""Weighted sums of terms as one loss, over population-coded outputs and hidden populations, with several kinds of targets."""
+"""Losses composed as weighted sums of terms, over population-coded outputs and hidden populations, with several kinds of targets."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Composed:
-    """A weighted sum of terms; ``+`` adds others, ``*`` scales.
+    """A weighted sum of terms; ``+`` adds losses, ``*`` scales them.
 
     Attributes
     ----------
     terms
-        At least one of them compares with targets before a network is lowered with it.
+        Terms of the sum; a loss for training needs at least one term that reads targets.
     classes
-        The outputs are groups of neurons, one per class, which are summed at every step; None: one neuron per class.
+        Number of classes, if each class has a group of output neurons, which are summed at every step; None: one neuron per class.
     targets
         Kind of the targets, see :mod:`snnc.compiler.losses.term`.
     lengths
-        Whether each sequence has its own length. The targets then have one more column, the number of steps that count:
+        Whether each sequence has its own length. Targets then have one more column, the number of valid steps:
         [B, 2] with classes, [B, n + 1] with values.
     slices
-        After lowering: the outputs that each term reads, as (first, last + 1).
+        After lowering: range of outputs that each term reads, as (first, last + 1).
     group
-        After lowering: neurons per class.
+        After lowering: number of neurons per class.
     """
 
     terms: tuple[Term, ...]
@@ -49,33 +49,33 @@ class Composed:
 
     def __post_init__(self) -> None:
         if self.classes is not None and self.classes < 1:
-            raise UnknownLossError(f"classes is {self.classes}; a loss has 1 class or more.")
+            raise UnknownLossError(f"classes is {self.classes}; it must be 1 or more.")
         of_steps = self.targets in ("step_classes", "step_values")
         if of_steps and self.lengths:
-            raise UnknownLossError("targets of every step mark the steps that do not count by class -1 or NaN; leave lengths out.")
+            raise UnknownLossError("targets of every step mark ignored steps with class -1 or NaN; omit lengths.")
         for term in self.terms:
             if term.reads_targets:
                 _check(term, self.targets)
 
     @property
     def port(self) -> LossPort:
-        """The port that the first term with targets reads, or the first term if none has targets."""
+        """Port read by the first term with targets, or by the first term if no term has targets."""
         return next((term for term in self.terms if term.reads_targets), self.terms[0]).port
 
     @property
     def main(self) -> Term:
-        """The first term with targets; predictions are made with it."""
+        """The first term with targets, which determines predictions."""
         for term in self.terms:
             if term.reads_targets:
                 return term
-        raise UnknownLossError("no term of the loss reads targets; add one that does, as in snnc.losses.CrossEntropy() + 0.1 * ….")
+        raise UnknownLossError("no term of the loss reads targets; add a term with targets, as in snnc.losses.CrossEntropy() + 0.1 * ….")
 
     def __add__(self, other: Any) -> Composed:
         if not isinstance(other, Composed):
             return NotImplemented
         first, second = self._own(), other._own()
         if first is not None and second is not None and first != second:
-            raise UnknownLossError(f"a sum of losses has one kind of targets, but its terms have {first} and {second}.")
+            raise UnknownLossError(f"all terms of a loss must have the same kind of targets, but these have {first} and {second}.")
         classes, targets, lengths = first or second or (None, "class", False)
         return Composed((*self.terms, *other.terms), classes, targets, lengths)
 
@@ -87,11 +87,11 @@ class Composed:
     __rmul__ = __mul__
 
     def _own(self) -> tuple[int | None, TargetKind, bool] | None:
-        """Return the kind of targets that its terms need; None if none of them reads targets."""
+        """Return the kind of targets of its terms; None if no term reads targets."""
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return an equal loss for which targets have dedicated code, such as ``ce_count``; this loss if there is none."""
+        """Return an equivalent loss with dedicated code in back ends, such as ``ce_count``; this loss if no such loss exists."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms
@@ -110,7 +110,7 @@ class Composed:
     # ---- reference ----------------------------------------------------------------------------------------------------
 
     def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
-        """See :class:`~snnc.compiler.losses.base.Loss`; `output` holds all slices, and `target` is of the kind :attr:`targets`."""
+        """See :class:`~snnc.compiler.losses.base.Loss`; `output` contains all slices, and `target` has the kind :attr:`targets`."""
         targets, lengths = self._targets(target, output.shape[0])
         whole, gradient = 0.0, np.zeros_like(output)
         for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
@@ -126,18 +126,18 @@ class Composed:
         return scores_of(self.main, output[:, :, first:stop], whole)
 
     def width(self, outputs: int) -> int:
-        """Return the number of outputs that targets compare with, of all `outputs` that the loss reads."""
+        """Return the number of outputs that are compared with targets, out of all `outputs` that the loss reads."""
         first, stop = self.slices[self.terms.index(self.main)] if self.slices else (0, outputs)
         return stop - first
 
     @property
     def plain_targets(self) -> bool:
-        """Whether the target of a sample is just its class."""
+        """Whether the target of a sample is its class only."""
         return self.targets == "class" and not self.lengths
 
     @property
     def columns(self) -> int:
-        """Number of values in the stored targets of a sample (of one step if targets are given per step), including its length."""
+        """Number of values in the stored targets of a sample (of one step if targets are given per step), including the length."""
         width = self.width(0) if self.targets in ("values", "step_values") else 1
         return width + (1 if self.lengths else 0)
 
@@ -152,15 +152,15 @@ class Composed:
 
 
 def _check(term: Term, targets: TargetKind) -> None:
-    """Refuse a term that cannot be compared with these targets."""
+    """Check that a term can be compared with these targets."""
     if targets in ("step_classes", "step_values") and term.statistic != "steps":
-        raise UnknownLossError(f"targets of every step are compared with every step, not with the statistic {term.statistic!r}.")
+        raise UnknownLossError(f"targets of every step need the statistic 'steps', not {term.statistic!r}.")
     if term.softmax and targets in ("values", "step_values"):
         raise UnknownLossError("a cross entropy has classes as targets; for numbers, use a squared error or an equation.")
 
 
 def squared(statistic: Any, **more: Any) -> Term:
-    """Return a squared error with snnTorch's defaults: first spikes at step 0 for the right class, at the last step for all others."""
+    """Return a squared error with snnTorch's defaults: first spikes at step 0 for the right class, and at the last step for all others."""
     if statistic == "first_spike":
         more = {"on": 0.0, "off": -1.0} | more
     return Term(statistic, SQUARED_ERROR, **more)

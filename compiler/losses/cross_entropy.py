@@ -1,4 +1,4 @@
-"""Softmax cross entropies of a recorded output: each defines the scores of a sequence and distributes their gradient over its steps."""
+"""Softmax cross entropies of a recorded output: each defines the scores of a sequence and spreads their gradient over its steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _CrossEntropyOfScores(ABC):
         return int(output.shape[1])
 
     def _over_steps(self, gradient: Reals, output: Reals) -> Reals:
-        """Return the gradient of `output` for that of the scores."""
+        """Return the gradient of `output`, given the gradient of the scores."""
         return np.broadcast_to(gradient, output.shape).copy()
 
 
@@ -86,7 +86,7 @@ class CrossEntropyMeanMembrane(_CrossEntropyOfScores):
 class CrossEntropyMaxMembrane(_CrossEntropyOfScores):
     """Softmax cross entropy of the maximum of the outputs over time: ``snntorch.functional.ce_max_membrane_loss``.
 
-    The gradient goes to the first step that holds the maximum.
+    The gradient is assigned to the first step with the maximum.
     """
 
     name: ClassVar[str] = "ce_max_membrane"

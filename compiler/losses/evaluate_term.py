@@ -1,4 +1,4 @@
-"""Value and gradient of a term in NumPy: the definition that every target's code is compared with."""
+"""Value and gradient of a term in NumPy: the reference for the code of every target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BatchTargets:
 
 
 def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
-    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step that it comes from (0 for sums)."""
+    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step of each value (0 for sums)."""
     steps, batch, width = output.shape
     counts = (np.arange(steps)[:, None] < lengths)[:, :, None]
     at = np.zeros((batch, width), dtype=np.int64)
@@ -49,7 +49,7 @@ def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Le
 
 
 def scores_of(term: Term, output: Reals, lengths: Lengths) -> Reals:
-    """Return [B, n] numbers whose largest is the prediction."""
+    """Return scores [B, n]; the output with the largest score is the prediction."""
     if term.statistic == "steps":
         return np.asarray(np.where((np.arange(len(output))[:, None] < lengths)[:, :, None], output, 0).sum(axis=0))
     found, _ = statistic_of(term, output, lengths)
@@ -68,25 +68,25 @@ def value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: Bat
         loss, gradient = cross_entropy(scores, targets.values)
         gradient *= slope
     else:
-        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _wanted(term, found, lengths, targets), lengths)
+        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _targets_of(term, found, lengths, targets), lengths)
     gradient = gradient / output.dtype.type(batch)
     if term.statistic in ("count", "mean"):
         share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
         return float(loss.mean()), np.where(spreads, share, output.dtype.type(0))
     whole = np.zeros_like(output)
-    # An earlier spike is a smaller time.
+    # A larger output makes the first spike earlier, so the gradient changes its sign.
     np.put_along_axis(whole, at[None], (-gradient if term.statistic == "first_spike" else gradient)[None], axis=0)
     return float(loss.mean()), whole
 
 
 def _inverted(term: Term, times: Reals) -> tuple[Reals, Reals]:
-    """Return the scores of first spikes, and their derivative by the time."""
+    """Return the scores of first spikes, and their derivatives with respect to time."""
     if term.inverse == "negate":
         return -times, np.full_like(times, -1)
     return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
 
 
-def _wanted(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets) -> Reals:
+def _targets_of(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets) -> Reals:
     """Return the targets of a statistic, [B, n]."""
     length = lengths[:, None].astype(like.dtype)
     if targets.kind == "values":
@@ -101,7 +101,7 @@ def _wanted(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets) ->
 
 
 def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
-    """Return the losses [B] of statistics [B, n], and their gradients; outputs whose target is NaN do not count."""
+    """Return the losses [B] of statistics [B, n], and their gradients; outputs with the target NaN are ignored."""
     counts = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
     found = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(counts, y, 0)})
     factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(counts.sum(axis=1), 1)
@@ -121,7 +121,7 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets
     counts = np.broadcast_to(valid[:, :, None], output.shape)
     y: Reals | None = None
     if term.reads_targets:
-        y = _wanted_of_steps(term, output, targets)
+        y = _targets_of_steps(term, output, targets)
         counts = counts & ~np.isnan(y)
         y = np.where(counts, y, 0)
     found = evaluate(term.equations, {"x": output} if y is None else {"x": output, "y": y})
@@ -129,8 +129,8 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets
     return float((share * found["loss"]).sum()), np.broadcast_to(share * found["slope"], output.shape).astype(output.dtype)
 
 
-def _wanted_of_steps(term: Term, output: Reals, targets: BatchTargets) -> Reals:
-    """Return the targets of every step, broadcast to [T, B, n]; NaN for targets that do not count."""
+def _targets_of_steps(term: Term, output: Reals, targets: BatchTargets) -> Reals:
+    """Return the targets of every step, broadcast to [T, B, n]; NaN for ignored targets."""
     match targets.kind:
         case "values":
             return np.broadcast_to(targets.values.astype(output.dtype), output.shape)

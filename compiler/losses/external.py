@@ -1,4 +1,4 @@
-"""A loss that is computed outside the program: the program takes the adjoint of an output and returns gradients."""
+"""Loss computed outside the program, which then receives the adjoint of an output and returns gradients."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class ExternalLoss:
-    """Replaces the loss of a program, whose backward pass begins with the adjoint that a caller gives.
+    """Placeholder for the loss of a program whose backward pass starts from an adjoint given by the caller.
 
     Attributes
     ----------
     relays
-        Labels of the populations whose currents' adjoints are stored at every step.
+        Labels of the populations for which the adjoints of currents are stored at every step.
     """
 
     relays: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class ExternalLoss:
     def value_and_gradient(
         self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
     ) -> tuple[float, npt.NDArray[np.floating]]:
-        """Return 0 as value; `target` is the adjoint."""
+        """Return the value 0, and `target` as the gradient: it is the adjoint."""
         return 0.0, target.astype(output.dtype)
 
     def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:

@@ -1,4 +1,4 @@
-"""Loss scaling: multiply the gradient of the loss by a factor, so that small gradients do not become 0 in 16 bits."""
+"""Loss scaling: multiply the gradient of the loss by a factor, so that small gradients do not underflow in 16 bits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LossScale:
-    """The factor of the loss's gradient, by which the update divides; an update with gradients that are not finite is skipped.
+    """Factor of the gradient of the loss, removed again in the update; an update with infinite or NaN gradients is skipped.
 
-    A `dynamic` factor follows the rule of torch.amp.GradScaler.
+    If `dynamic`, it changes by the rule of torch.amp.GradScaler.
 
     Attributes
     ----------
     factor
-        The factor of the first update.
+        Factor of the first update.
     dynamic
-        Whether the factor changes: it shrinks with each skipped update, and grows after enough others.
+        Whether the factor changes: it shrinks with each skipped update, and grows after enough successful ones.
     growth, interval
         The factor is multiplied by `growth` after `interval` consecutive updates that were not skipped.
     backoff
-        The factor is multiplied by it after a skipped update.
+        The factor is multiplied by `backoff` after a skipped update.
     """
 
     factor: float = 65536.0
@@ -35,7 +35,7 @@ class LossScale:
 
 @dataclass
 class ScaleState:
-    """The current factor, the number of consecutive updates that were not skipped, and the number of all skipped ones."""
+    """Current factor, number of consecutive updates that were not skipped, and total number of skipped updates."""
 
     factor: float
     good: int = 0

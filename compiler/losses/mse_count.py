@@ -19,7 +19,7 @@ class MeanSquaredCount:
     Parameters
     ----------
     correct_rate, incorrect_rate
-        Share of the steps at which the neuron of the right class, or of a wrong one, should fire.
+        Fraction of steps at which the neuron of the right class, or of a wrong class, should fire.
 
     Raises
     ------
@@ -35,7 +35,7 @@ class MeanSquaredCount:
     def __post_init__(self) -> None:
         for rate in (self.correct_rate, self.incorrect_rate):
             if not (math.isfinite(rate) and 0 <= rate <= 1):
-                raise UnknownLossError(f"a rate of the loss 'mse_count' is {rate:g}; a rate is between 0 and 1.")
+                raise UnknownLossError(f"a rate of the loss 'mse_count' is {rate:g}; it must be between 0 and 1.")
 
     def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`."""

@@ -1,4 +1,4 @@
-"""Terms by name, as on the command line and in Python: statistics under cross entropy and squared error, and regularisers."""
+"""Terms by name, as on the command line and in Python: cross entropies and squared errors of statistics, and regularisers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ COMPARED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {
     "spikes": ("steps", "spikes"),
     "membrane": ("steps", "membrane"),
 }
-"""Statistics that a cross entropy or a squared error reads, by name; ``spikes`` and ``membrane`` are the values of every step."""
+"""Statistics for cross entropies and squared errors, by name; ``spikes`` and ``membrane`` are the values of every step."""
 REGULARISERS: Final[Mapping[str, str]] = {
     "l1": "abs(x)",
     "l2": "x * x",
     "upper": "where(gt(x, {0}), (x - {0}) * (x - {0}), 0)",
     "lower": "where(gt({0}, x), ({0} - x) * ({0} - x), 0)",
 }
-"""Equations by name; ``{0}`` is a bound."""
+"""Equations of regularisers by name; ``{0}`` is a bound."""
 REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
-"""Statistic and port that a regulariser of a population reads, by name."""
+"""Statistic and port of regularisers of a population, by name."""
 _SYNONYMS: Final[Mapping[str, str]] = {
     "spike_count": "count",
     "spike_rate": "rate",
@@ -40,14 +40,14 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def key_of(text: str) -> str:
-    """Return a name of a statistic or a loss in the form of the tables: ``"Mean membrane"`` is ``mean_membrane``."""
+    """Return the key of a statistic or a loss, given its name: ``"Mean membrane"`` becomes ``mean_membrane``."""
     return "_".join(text.lower().replace("-", " ").split())
 
 
 def compared_term(criterion: str, of: str, **more: Any) -> Term:
     """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``).
 
-    A cross entropy of the ``rate`` is that of every step, as snnTorch's ``ce_rate_loss``; a squared error of it is that of the mean.
+    A cross entropy of the ``rate`` applies to every step, as in snnTorch's ``ce_rate_loss``; a squared error applies to the mean.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def compared_term(criterion: str, of: str, **more: Any) -> Term:
     name = key_of(of)
     name = _SYNONYMS.get(name, name)
     if name not in COMPARED:
-        raise UnknownLossError(f"there is no loss of {of!r}; choose one of {', '.join(COMPARED)}.")
+        raise UnknownLossError(f"the statistic {of!r} of a loss is unknown; use one of {', '.join(COMPARED)}.")
     statistic, port = COMPARED["spikes" if (criterion, name) == ("ce", "rate") else name]
     more = {"port": port} | more
     return Term(statistic, **more) if criterion == "ce" else squared(statistic, **more)
 
 
 def regulariser(name: str, of: str | None = None, bound: float | None = None, weight: float = 1.0) -> Term:
-    """Return a regulariser by name, such as ``l1_rate``: of a population's rates (means of spikes), or of its membranes at every step.
+    """Return a regulariser by name, such as ``l1_rate``: of the rates of a population (means of spikes), or of its membranes at every step.
 
     Raises
     ------
@@ -75,10 +75,10 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     if kind not in REGULARISERS or read not in REGULARISED:
         known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in REGULARISED)
         raise UnknownLossError(
-            f"the regulariser {name!r} is not known; there are {known}. Those of weights are settings of the optimizer: l1, weight_decay "
-            "and bound, for all parameters or a group."
+            f"the regulariser {name!r} is unknown; use one of {known}. Regularisers of weights are settings of the optimizer: l1, "
+            "weight_decay and bound, for all parameters or a group."
         )
-    # Rates are not negative, so the absolute value is not needed, and silent neurons have a derivative too.
+    # Rates are not negative, so they need no absolute value, and silent neurons also have a derivative.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
         raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")

@@ -1,4 +1,4 @@
-"""Optimisers as data; the equations are those of :mod:`torch.optim`, so loss curves can be compared.
+"""Optimisers as data; they follow :mod:`torch.optim`, so that loss curves can be compared.
 
 Their equations are in :mod:`snnc.compiler.losses.update_rules`, from which every target's code is printed.
 """
@@ -13,14 +13,14 @@ from typing import Final, TypeAlias
 from snnc.compiler.losses.loss_scale import LossScale
 
 NO_BOUND: Final = 3.4028234663852886e38
-"""The bound of parameters without one: the largest number of float32."""
+"""Bound of parameters that are not clipped: the largest float32 number."""
 _PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""The suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
+"""The suffix added to the names of parts by :mod:`snnc.compiler.tiles.partition.split`."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of parameters with its own settings of the update.
+    """A group of parameters with its own update settings.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class Group:
         Name of a parameter in ``state_dict``, or a pattern as in :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group
         that matches a parameter applies.
     lr
-        Factor of the learning rate.
+        Factor on the learning rate.
     weight_decay
-        Weight decay of the group; None: that of the optimiser.
+        Weight decay of the group; None: as in the optimiser.
     frozen
-        Whether the parameters stay fixed; their gradients are then not computed.
+        Whether the parameters are fixed; their gradients are then not computed.
     l1, bound
-        L1 and bound of the group; None: those of the optimiser.
+        L1 factor and bound of the group; None: as in the optimiser.
     """
 
     pattern: str
@@ -47,24 +47,24 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateOptions:
-    """Options that all optimisers share.
+    """Options shared by all optimisers.
 
     Attributes
     ----------
     weight_decay
         This factor times the parameters is added to their gradients; :class:`AdamW` subtracts it from the parameters themselves.
     clip_value
-        Bound to which each number of the gradients is clipped, as by torch.nn.utils.clip_grad_value_.
+        Bound to which each element of the gradients is clipped, as in torch.nn.utils.clip_grad_value_.
     clip_norm
-        Largest Euclidean norm of all gradients together; larger ones are scaled down to it, as by torch.nn.utils.clip_grad_norm_,
+        Maximum Euclidean norm of all gradients together; larger gradients are scaled down, as in torch.nn.utils.clip_grad_norm_,
         after `clip_value`.
     groups
         Groups of parameters with their own settings.
     accumulate
-        Whether machines reserve memory for the sum of several batches' gradients, one number per parameter; the other targets can always
+        Whether machines reserve memory for gradients summed over several batches, one number per parameter; other targets can always
         accumulate.
     loss_scale
-        Loss scaling, see :class:`~snnc.compiler.losses.loss_scale.LossScale`; None: none.
+        Loss scaling, see :class:`~snnc.compiler.losses.loss_scale.LossScale`; None: no scaling.
     l1
         This factor times the signs of the parameters is added to their gradients, after clipping: the gradient of
         ``l1 * sum(abs(parameter))``.
@@ -84,7 +84,7 @@ class UpdateOptions:
 
 @dataclass(frozen=True)
 class SGD(UpdateOptions):
-    """Stochastic gradient descent: ``m = momentum*m + g; w -= lr*m`` (``w -= lr*g`` without momentum), as torch.optim.SGD.
+    """Stochastic gradient descent: ``m = momentum*m + g; w -= lr*m`` (``w -= lr*g`` without momentum), as in torch.optim.SGD.
 
     With `nesterov`: ``w -= lr*(g + momentum*m)``.
     """
@@ -97,7 +97,7 @@ class SGD(UpdateOptions):
 
 @dataclass(frozen=True)
 class Adam(UpdateOptions):
-    """Adam (Kingma & Ba, arXiv 1412.6980, algorithm 1, epsilon outside the root as torch.optim.Adam)."""
+    """Adam (Kingma & Ba, arXiv 1412.6980, algorithm 1, epsilon outside the root, as in torch.optim.Adam)."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -108,7 +108,7 @@ class Adam(UpdateOptions):
 
 @dataclass(frozen=True)
 class AdamW(UpdateOptions):
-    """Adam with decoupled weight decay, as torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
+    """Adam with decoupled weight decay, as in torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -120,9 +120,9 @@ class AdamW(UpdateOptions):
 
 @dataclass(frozen=True)
 class RMSprop(UpdateOptions):
-    """Gradients over the root of their mean squares, with momentum; as torch.optim.RMSprop.
+    """Gradients divided by the root of their mean squares, with momentum, as in torch.optim.RMSprop.
 
-    With `centered` the mean gradient is subtracted: the root is that of the variance.
+    With `centered`, gradients are divided by their standard deviation instead.
     """
 
     lr: float = 1e-2
@@ -138,7 +138,7 @@ Optimizer: TypeAlias = SGD | Adam | AdamW | RMSprop
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The numbers in which groups of parameters differ: a factor of the learning rate, the weight decay, the factor of L1 and the bound."""
+    """Settings in which groups of parameters differ: factor on the learning rate, weight decay, L1 factor and bound."""
 
     lr: float
     weight_decay: float
@@ -147,7 +147,7 @@ class GroupSettings:
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
-    """Return the first group that matches a parameter by its name; a part of a divided parameter also matches by the name of the whole."""
+    """Return the first group that matches a parameter by name; a part of a divided parameter also matches with the name of the whole."""
     names = (label, _PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 

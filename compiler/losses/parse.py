@@ -1,4 +1,4 @@
-"""The losses by name, as given on the command line and in configuration files."""
+"""Losses by name, as on the command line and in configuration files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOSSES: Final[tuple[type[Loss], ...]] = (
     CrossEntropyMaxMembrane,
     MeanSquaredCount,
 )
-"""The losses with a module of their own; each can be made without arguments."""
+"""Losses with their own module; each can be created without arguments."""
 
 _COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
-"""Characters that occur in texts of composed losses only."""
+"""Characters that occur only in the text of composed losses."""
 _ALIASES: Final[Mapping[str, str]] = {
     "count": "ce_count",
     "spike_count": "ce_count",
@@ -35,12 +35,12 @@ _ALIASES: Final[Mapping[str, str]] = {
 
 
 def parse_loss(text: str) -> Loss:
-    """Make a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``, or from the text of a composed loss.
+    """Return a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``, or from the text of a composed loss.
 
     Raises
     ------
     UnknownLossError
-        The name or its numbers are not those of a loss.
+        The name is unknown, or the numbers do not fit the loss.
 
     Examples
     --------
@@ -56,13 +56,13 @@ def parse_loss(text: str) -> Loss:
     if key not in kinds and not numbers and key.partition("_")[0] in ("ce", "mse", "l1", "l2", "upper", "lower"):
         return parse_composed(key)
     if key not in kinds:
-        raise UnknownLossError(f"the loss {text!r} is not known; snnc knows {', '.join(kinds)} (or {', '.join(_ALIASES)}).")
+        raise UnknownLossError(f"the loss {text!r} is unknown; use {', '.join(kinds)} (or {', '.join(_ALIASES)}).")
     if not numbers:
         return kinds[key]()
     try:
         values = [float(number) for number in numbers.split(",")]
     except ValueError:
-        raise UnknownLossError(f"the loss {text!r} has {numbers!r} where numbers should be, as in 'mse_count:0.8,0.2'.") from None
+        raise UnknownLossError(f"the loss {text!r} has {numbers!r} instead of numbers such as in 'mse_count:0.8,0.2'.") from None
     if kinds[key] is not MeanSquaredCount or len(values) > 2:
-        raise UnknownLossError(f"the loss {text!r} has {len(values)} number(s); only 'mse_count' takes any: correct rate, incorrect rate.")
+        raise UnknownLossError(f"the loss {text!r} has {len(values)} number(s); only 'mse_count' has any: correct rate, incorrect rate.")
     return MeanSquaredCount(*values)

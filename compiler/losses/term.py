@@ -1,9 +1,9 @@
-"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or needs none.
+"""Terms of composed losses: a statistic of outputs over time, and a criterion, which may compare it with targets.
 
 Targets of a sequence of T steps, for n outputs:
 
 =================  ==============================  ==================================
-kind               array                           not counted
+kind               array                           ignored
 =================  ==============================  ==================================
 ``class``          [B] class indices
 ``step_classes``   [B, T] class indices            steps of class -1
@@ -11,7 +11,7 @@ kind               array                           not counted
 ``step_values``    [B, T, n] numbers               NaN
 =================  ==============================  ==================================
 
-A sample's loss is the mean over its steps (statistic ``steps``) and outputs that count; a batch's loss is the mean over its samples.
+The loss of a sample is the mean over its valid steps (statistic ``steps``) and outputs; the loss of a batch is the mean over its samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from snnc.compiler.losses.base import LossPort
 from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
 
 Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
-"""Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values of all steps."""
+"""Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values at all steps."""
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)
@@ -36,22 +36,22 @@ SQUARED_ERROR: Final = "(x - y) * (x - y)"
 
 @dataclass(frozen=True)
 class Term:
-    """A statistic with a criterion.
+    """A statistic with a criterion and a weight.
 
     Attributes
     ----------
     statistic
         The statistic of each output over time.
     criterion
-        ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; without ``y`` it needs no target.
+        ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent.
     port
-        The port that it reads: spikes or membranes.
+        Port that the term reads: spikes or membranes.
     weight
-        Factor.
+        Factor of the term.
     of
-        The population or ``"population.port"`` that it reads; None: the output that the loss reads.
+        Population or ``"population.port"`` that the term reads; None: the output that the loss reads.
     on, off
-        For class targets: ``y`` for the output of the right class, and for all others. For squared errors of counts they are
+        For class targets: ``y`` of the output of the right class, and of all others. For squared errors of counts, these are
         rates: ``int(T * on * outputs of a class)`` spikes. Negative steps of first spikes count from the end: -1 is the last step.
     inverse
         Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
@@ -68,33 +68,33 @@ class Term:
 
     def __post_init__(self) -> None:
         if self.statistic not in STATISTICS:
-            raise UnknownLossError(f"the statistic {self.statistic!r} of a loss is not known; it is one of {', '.join(STATISTICS)}.")
+            raise UnknownLossError(f"the statistic {self.statistic!r} of a loss is unknown; use one of {', '.join(STATISTICS)}.")
         if self.inverse not in get_args(Inverse):
             raise UnknownLossError(f"inverse is {self.inverse!r}; it must be one of {', '.join(get_args(Inverse))}.")
         if not all(math.isfinite(number) for number in (self.weight, self.on, self.off)):
             raise UnknownLossError(f"a number of a loss is not finite: weight {self.weight}, on {self.on}, off {self.off}.")
         if self.squares_counts and not (0 <= self.on <= 1 and 0 <= self.off <= 1):
-            raise UnknownLossError(f"squared errors of counts have rates between 0 and 1; they are on={self.on:g}, off={self.off:g}.")
-        assert self.equations is not None, "it is read here, so that a wrong equation is refused"
+            raise UnknownLossError(f"rates of squared errors of counts must be between 0 and 1; they are on={self.on:g}, off={self.off:g}.")
+        assert self.equations is not None, "computed here, so that a wrong equation raises an error"
 
     @property
     def softmax(self) -> bool:
-        """Whether it is a cross entropy."""
+        """Whether the term is a cross entropy."""
         return self.criterion == CROSS_ENTROPY
 
     @property
     def squares_counts(self) -> bool:
-        """Whether it is a squared error of counts, whose targets of classes are rates."""
+        """Whether the term is a squared error of counts, for which class targets are rates."""
         return self.statistic == "count" and self.criterion == SQUARED_ERROR
 
     @property
     def reads_targets(self) -> bool:
-        """Whether it compares with targets."""
+        """Whether the term reads targets."""
         return self.softmax or "y" in symbols(parse_expression(self.criterion))
 
     @cached_property
     def equations(self) -> tuple[Assignment, ...]:
-        """Assignments of ``loss`` and ``slope``, its derivative by ``x``; empty for a cross entropy.
+        """Assignments of ``loss`` and of ``slope``, its derivative with respect to ``x``; empty for a cross entropy.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Term:
         try:
             value = parse_expression(self.criterion)
             _check_names(value)
-            # SymPy takes half a second to load; a network that only runs does without.
+            # Importing SymPy takes half a second; inference does not need it.
             from snnc.compiler.neurons.adjoint import slope_of
 
             return (Assignment("loss", value), *slope_of(value, "x", "slope"))
@@ -114,7 +114,7 @@ class Term:
             raise UnknownLossError(f"the loss {self.criterion!r} is not an equation in x and y: {error.text}") from None
 
     def scale(self, steps: float) -> float:
-        """Return the factor of a sample of `steps` steps: as in snnTorch for squared errors of counts and of first spikes."""
+        """Return the factor of a sample with `steps` steps, as in snnTorch for squared errors of counts and of first spikes."""
         if self.criterion != SQUARED_ERROR:
             return 1.0
         return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)
@@ -123,6 +123,6 @@ class Term:
 def _check_names(value: Expression) -> None:
     found = set(symbols(value))
     if found - {"x", "y"}:
-        raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; there are x, the output, and y, its target.")
+        raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; it may read x, the output, and y, its target.")
     if "x" not in found:
         raise EquationError("it does not read x, the output.")

@@ -31,12 +31,14 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def parse_composed(text: str) -> Composed:
-    """Read a sum of terms: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, or ``"equation[abs(x - y)]:statistic=last,targets=values"``.
+    """Return the loss of a sum of terms.
+
+    Examples: ``"ce_count:classes=10 + 0.1*l2_rate:of=hidden"``, ``"equation[abs(x - y)]:statistic=last,targets=values"``.
 
     Raises
     ------
     UnknownLossError
-        A part of the text is not a term.
+        A part of the text is not a valid term.
     """
     if text.lstrip().startswith("{"):
         return from_data_text(text)
@@ -74,7 +76,7 @@ def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Ter
             return compared_term(criterion, "membrane" if of == "steps" else of, **own)
         return regulariser(key, **own)
     except TypeError:
-        raise UnknownLossError(f"the loss {text!r} has an option that {key!r} does not take.") from None
+        raise UnknownLossError(f"the loss {text!r} has an option that {key!r} does not have.") from None
 
 
 def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,11 +87,11 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
         name, _, value = map(str.strip, option.partition("="))
         read = _WHOLE.get(name) or _OWN.get(name)
         if read is None:
-            raise UnknownLossError(f"the loss {text!r} has the unknown option {name!r}; known are {', '.join([*_OWN, *_WHOLE])}.")
+            raise UnknownLossError(f"the loss {text!r} has the unknown option {name!r}; known options are {', '.join([*_OWN, *_WHOLE])}.")
         try:
             (whole if name in _WHOLE else own)[name] = read(value)
         except (ValueError, KeyError):
-            raise UnknownLossError(f"the loss {text!r} has {value!r} as {name}.") from None
+            raise UnknownLossError(f"the loss {text!r} has the invalid value {value!r} of {name}.") from None
     return own, whole
 
 
@@ -105,12 +107,12 @@ def _differing(value: Any, default: Any) -> dict[str, Any]:
 
 
 def from_data_text(text: str) -> Composed:
-    """Undo :func:`data_text`.
+    """Return the loss from the result of :func:`data_text`.
 
     Raises
     ------
     UnknownLossError
-        The text is damaged.
+        The text is invalid.
     """
     try:
         data = json.loads(text)

@@ -1,4 +1,4 @@
-"""The equations of the optimisers, written once in the language of neurons' equations; every target's code is printed from them."""
+"""Equations of the optimisers, in the language of neuron equations; the code of every target is printed from them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, GroupSettings, Opt
 from snnc.compiler.neurons.expression import Assignment, parse_assignments, symbols
 
 NORM_EPSILON: Final = 1e-6
-"""Added to the norm of the gradients that `clip_norm` is divided by, as torch.nn.utils.clip_grad_norm_ does."""
+"""Added to the norm of the gradients before `clip_norm` is divided by it, as in torch.nn.utils.clip_grad_norm_."""
 
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """One update of a number of a parameter.
+    """The update of one element of a parameter.
 
     Attributes
     ----------
     moments
-        Values that the optimiser stores for each number, ``moment1``, ``moment2``, …, which begin with 0.
+        Values that the optimiser stores for each element, ``moment1``, ``moment2``, …, initially 0.
     shares
-        Name -> beta of ``1 - beta^n``, where n counts updates from 1.
+        Bias corrections: beta of ``1 - beta^n`` by name, where n counts updates from 1.
     rates
-        Values that all parameters of a group share in an update, computed from ``lr`` (of the group), the `settings` and the shares.
+        Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares.
     clipped
-        Assigns ``clipped`` from ``gradient`` (with `clip_value`); empty: it is the gradient.
+        Assignment of ``clipped`` from ``gradient`` (with `clip_value`); empty: gradients are not clipped.
     step
-        Reads ``value``, ``gradient`` (or ``clipped``), moments, rates, and with `clip_norm` ``scale``; assigns ``value`` and the moments.
+        Assignments of ``value`` and the moments; they read ``value``, ``gradient`` (or ``clipped``), moments, rates and ``scale``.
     clip_norm
-        The norm to which ``scale`` reduces gradients; None: there is no ``scale``.
+        The norm to which ``scale`` reduces gradients; None: ``scale`` is not used.
     loss_scale
-        Loss scaling: gradients are first divided by its factor, and must be finite. None: none.
+        Loss scaling: gradients are first divided by its factor, and must be finite; None: no scaling.
     settings
-        The numbers of a group that the rates read, besides ``lr``.
+        Settings of a group that the rates read, in addition to ``lr``.
     """
 
     moments: tuple[str, ...]
@@ -71,7 +71,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     clipped: tuple[Assignment, ...] = ()
     if optimizer.clip_value is not None:
         bound = repr(float(optimizer.clip_value))
-        # Numbers that are not finite stay as they are: min and max of C++ would hide them.
+        # Infinite and NaN values are preserved: min and max of C++ may hide them.
         clipped = parse_assignments(f"clipped = where(gt(gradient, {bound}), {bound}, where(gt(-{bound}, gradient), -{bound}, gradient))")
         gradient = "clipped"
     if optimizer.clip_norm is not None:
@@ -101,7 +101,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
 
 
 def _has(optimizer: Optimizer, name: str) -> bool:
-    """Return whether some parameters have a weight decay, an L1 or a bound."""
+    """Return whether the setting `name` (weight decay, L1 or bound) is used for some parameters."""
     return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
 
 
@@ -128,12 +128,12 @@ def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, fl
 
 
 def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
-    """Return the step of RMSprop: mean squares in ``moment1``, then the momentum and the mean gradient if the options use them."""
+    """Return the step of RMSprop: mean squares in ``moment1``, then momentum and mean gradient if used."""
     alpha, epsilon, momentum = optimizer.alpha, optimizer.epsilon, optimizer.momentum
     mean = "moment3" if momentum else "moment2"
     lines, variance = [f"v = {alpha!r} * moment1 + {1 - alpha!r} * {g} * {g}", "moment1 = v"], "v"
     if optimizer.centered:
-        # Rounding may bring the variance of equal gradients below 0, where torch's root is NaN.
+        # Rounding may bring the variance of equal gradients below 0, where the root in torch is NaN.
         lines += [f"a = {mean} + {1 - alpha!r} * ({g} - {mean})", f"{mean} = a", "variance = v - a * a"]
         variance = "where(gt(variance, 0), variance, 0)"
     change = f"{g} / (sqrt({variance}) + {epsilon!r})"

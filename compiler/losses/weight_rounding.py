@@ -1,13 +1,13 @@
-"""How the update of a weight that is stored as float16 is rounded: defined only here, and the same bit for bit on every target.
+"""Rounding of updates of float16 weights: the definition, which every target follows bit for bit.
 
-The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two neighbouring numbers, with
+The update is computed in float32 and then rounded to the nearest float16 number, or randomly to one of the two adjacent numbers, with
 probabilities that preserve the mean. The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
-(C. Wellons 2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed.
-An IPU can round at random in hardware, but the state of its generator depends on the order of instructions, so its results cannot be
-reproduced.
+(C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU can round randomly
+in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
 
-Values beyond the largest float16 number become that number; NaN stays NaN.
+
+Values beyond the largest float16 number become that number; NaN remains NaN.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""``"master"``: to the nearest, with the remainder stored as float32, so that weight and remainder together are the float32 weight."""
+"""Nearest, random, or ``"master"``: nearest with the remainder stored as float32, so that weight plus remainder is the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
-"""The smallest number with all eleven significant bits; below it, float16 numbers are multiples of 2^-24."""
+"""Smallest number with all eleven significant bits; below it, float16 numbers are multiples of 2^-24."""
 REMAINDER: Final = "remainder"
-"""Name of the array with the remainders of rounding; it is stored with the moments of the optimiser."""
+"""Name of the array with the remainders of rounding; stored with the moments of the optimiser."""
 
 Words: TypeAlias = npt.NDArray[np.uint32]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -33,12 +33,12 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WeightRounding:
-    """The rounding of updates of weights that are stored as float16.
+    """Rounding of updates of float16 weights.
 
     Attributes
     ----------
     kind
-        Nearest, at random, or nearest with the remainder stored.
+        Nearest, random, or nearest with stored remainder.
     seed
         Seed of the random numbers.
     """
@@ -54,7 +54,7 @@ class WeightRounding:
 
 
 def mixed(numbers: Words) -> Words:
-    """Return the finaliser ``lowbias32`` of each number: a bijection of 32 bits in which every bit depends on every other."""
+    """Return the finaliser ``lowbias32`` of each number: a bijection of 32 bits with full avalanche."""
     x = numbers.copy()
     x ^= x >> np.uint32(16)
     x *= np.uint32(0x7FEB352D)
@@ -65,7 +65,7 @@ def mixed(numbers: Words) -> Words:
 
 
 def parameter_key(seed: int, parameter: int) -> int:
-    """Return the key of a parameter, by its number among those that are updated."""
+    """Return the key of a parameter, given its index among the updated parameters."""
     return int(mixed(np.array([seed + 0x9E3779B9 * (parameter + 1) & 0xFFFFFFFF], dtype=np.uint32))[0])
 
 
@@ -82,9 +82,9 @@ def nearest(values: npt.ArrayLike) -> Floats:
 
 
 def at_random(values: npt.ArrayLike, random: Words) -> Floats:
-    """Return one of the two float16 numbers next to each value, the nearer one more often, as float32.
+    """Return one of the two float16 numbers adjacent to each value, as float32; the nearer one is more likely.
 
-    Thirteen random bits are added below the eleven significant bits that remain; for subnormal float16 numbers, a random fraction of 2^-24.
+    Thirteen random bits are added below the eleven remaining significant bits; for subnormal numbers, a random fraction of 2^-24.
     """
     x = np.clip(np.asarray(values, dtype=np.float32), np.float32(-LARGEST), np.float32(LARGEST))
     normal = ((x.view(np.uint32) + (random >> np.uint32(19))) & np.uint32(0xFFFFE000)).view(np.float32)

@@ -1,1 +1,1 @@
-"""Lower graphs to step programs: the operations of one time step, forward and backward."""
+"""Lowering of graphs to step programs: the operations of one time step, forward and backward."""

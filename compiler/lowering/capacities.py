@@ -1,6 +1,6 @@
-"""Limits on the spikes that a source sends per step: a number, a share of its neurons, or one of these for each source by name.
+"""Limits on the spikes that a source sends per step: a number, a share of its neurons, or one of these per source.
 
-As text, parts end with semicolons, and a part with a name is for that source alone: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``.
+In text, semicolons separate parts, and a part with a name applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 class CapacityTextError(SnncError):
-    """A capacity is neither a number nor a share, or names a source that the network does not have."""
+    """A capacity is neither a number nor a share, or is set for a source that the network does not have."""
 
     code = "SNNC-E600"
 
@@ -30,23 +30,23 @@ class Share:
     Attributes
     ----------
     percent
-        Above 0, at most 100; during training also a schedule or another function of the update.
+        Number above 0 and up to 100; in training also a schedule or another function of the update.
     """
 
     percent: Any
 
     def of(self, width: int) -> int:
-        """Return the spikes of a source of `width` neurons, at least one; halves are rounded up."""
+        """Return the number of spikes for `width` neurons, at least 1, rounded half up."""
         return max(1, math.floor(width * float(self.percent) / 100 + 0.5))
 
 
 Amount: TypeAlias = float | Share
 CapacityArgument: TypeAlias = float | str | Share | Mapping[str, float | str | Share]
-"""A number, a share, text, or one of these for each source by name; the name ``"*"`` stands for all others."""
+"""A number, a share, text, or one of these by name of the source; the name ``"*"`` means all other sources."""
 OTHERS: Final = "*"
-_FORMS: Final = "a number of spikes, a share, or one of them by name: '64', '5 %', '5 %; hidden=20'"
+_FORMS: Final = "a number of spikes, a share, or one of these by name: '64', '5 %', '5 %; hidden=20'"
 _PART: Final = re.compile(r" part \d+$")
-"""Suffix that a mapping adds to the name of a population that it cuts into parts."""
+"""Suffix added to the name of a population that the mapping cuts into parts."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,28 @@ class Capacities:
     Attributes
     ----------
     default
-        For all sources without a number of their own; None: these send all spikes.
+        Limit of all sources without their own limit; None: these send all spikes.
     named
-        For the inputs and populations with these names.
+        Limits of inputs and populations, by name.
     """
 
     default: Amount | None
     named: tuple[tuple[str, Amount], ...] = ()
 
     def of(self, label: str, width: int) -> int | None:
-        """Return the limit of a source; None: it sends all spikes."""
+        """Return the limit of the source `label`; None: it sends all spikes."""
         names = dict(self.named)
         amount = names.get(label, names.get(_PART.sub("", label), self.default))
         return amount.of(width) if isinstance(amount, Share) else None if amount is None else int(amount)
 
     @property
     def least(self) -> int:
-        """The smallest of its limits; 1 without limits."""
+        """The smallest limit given as a number; 1 without one."""
         return int(min((a for a in (self.default, *dict(self.named).values()) if a is not None and not isinstance(a, Share)), default=1))
 
     @property
     def text(self) -> str:
-        """The text that :func:`parse_capacity` reads."""
+        """The text from which :func:`parse_capacity` returns these limits."""
         parts = [] if self.default is None else [_text(self.default)]
         return "; ".join([*parts, *(f"{name}={_text(amount)}" for name, amount in self.named)])
 
@@ -86,12 +86,12 @@ class Capacities:
 
 
 def parse_capacity(given: CapacityArgument | Capacities | None) -> int | Capacities | None:
-    """Read a capacity; one number for all sources is returned as a number.
+    """Parse a capacity; a single number for all sources is returned as a number.
 
     Raises
     ------
     CapacityTextError
-        It cannot be read, or a share is not between 0 and 100 %.
+        The capacity cannot be parsed, or a share is not between 0 and 100 %.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def parse_capacity(given: CapacityArgument | Capacities | None) -> int | Capacit
 
 
 def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the capacity of all other sources (None if it is not given), and those of single sources by name.
+    """Return the capacity of all unnamed sources (None if not given), and the capacities of named sources.
 
     Raises
     ------
     CapacityTextError
-        It is empty, gives a source twice, or has an empty name.
+        The capacity is empty, has two values for a source, or an empty name.
     """
     if isinstance(given, Mapping):
         named = {str(name): value for name, value in given.items()}
@@ -123,10 +123,10 @@ def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
         default, named = None, {}
         for part in filter(None, (part.strip() for part in given.split(";"))):
             name, equals, value = part.partition("=")
-            # The numbers of a schedule have names too: linear:64,14,epochs=10.
+            # Arguments of a schedule may contain "=" as well: linear:64,14,epochs=10.
             own = name.strip() if equals and ":" not in name else OTHERS
             if own in named or (own == OTHERS and default is not None):
-                raise CapacityTextError(f"the capacity {given!r} gives two numbers for {own!r}; leave one of them out.")
+                raise CapacityTextError(f"the capacity {given!r} has two values for {own!r}; remove one of them.")
             if own == OTHERS:
                 default = value.strip() if equals and ":" not in name else part
             else:
@@ -134,7 +134,7 @@ def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
     else:
         return given, {}
     if (default is None and not named) or "" in named:
-        raise CapacityTextError(f"the capacity {given!r} says nothing; give {_FORMS}.")
+        raise CapacityTextError(f"the capacity {given!r} is empty; give {_FORMS}.")
     return default, named
 
 
@@ -148,15 +148,15 @@ def split_share(raw: Any) -> tuple[Any, bool]:
 
 
 def checked_share(percent: Any, given: object) -> Share:
-    """Return a share.
+    """Return the share of `percent` per cent.
 
     Raises
     ------
     CapacityTextError
-        It is not a number above 0 and at most 100.
+        `percent` is not a number above 0 and up to 100.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < float(percent) <= 100:
-        raise CapacityTextError(f"the capacity {given!r} has a share of {percent} %; give one above 0 and at most 100 %.")
+        raise CapacityTextError(f"the capacity {given!r} has a share of {percent} %; give one above 0 and up to 100 %.")
     return Share(float(percent))
 
 
@@ -180,21 +180,22 @@ def _text(amount: Amount) -> str:
 
 
 def source_labels(program: StepProgram) -> dict[str, str]:
-    """Return the author's name of the input or population that fills each buffer."""
+    """Return the author's name of the input or population that writes each buffer."""
     populations = {p.id: p.label for p in program.populations}
     steps = [op for op in program.forward if isinstance(op, NeuronStep)]
     return {f"{i.id}_in": i.label for i in program.inputs} | {o: populations[op.population] for op in steps for o in op.outputs}
 
 
 def check_names(capacity: int | Capacities | None, labels: Iterable[str]) -> None:
-    """Raise an error for a name that no source has.
+    """Check that every name of a capacity is the name of a source.
 
     Raises
     ------
     CapacityTextError
-        No source has one of the names; the message lists those that exist.
+        A name is unknown; the message lists all sources.
     """
     known = list(dict.fromkeys(labels))
     for name, _ in capacity.named if isinstance(capacity, Capacities) else ():
         if name not in known:
-            raise CapacityTextError(f"the capacity names {name!r}, which sends no spikes; those that do are {', '.join(known) or 'none'}.")
+            sources = ", ".join(known) or "none"
+            raise CapacityTextError(f"the capacity is set for {name!r}, which sends no spikes; sources of spikes are {sources}.")

@@ -1,4 +1,4 @@
-"""The output that a composed loss reads: the values that its terms read, side by side, summed over the neurons of each class."""
+"""The output that a composed loss reads: the concatenated values of its terms, summed over the neurons of each class."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from snnc.compiler.passes.edit import fresh_name
 
 
 def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str, Loss]:
-    """Return a graph with the output that `loss` reads, the name of this output, and the loss as a program holds it.
+    """Return a graph with the output that `loss` reads, the name of this output, and the loss in the form stored in a program.
 
-    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of other losses
-    and the values that the terms with targets read.
+    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which selects the output of other losses
+    and the values read by terms with targets.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 @dataclass(frozen=True, eq=False)
 class _TermInput:
-    """The input of a term: the edge to an existing or possible output, its size, and whether its neurons are summed."""
+    """Input of a term: the edge to an existing or possible output, its size, and whether neurons are summed by class."""
 
     graph: Graph
     edge: Edge
@@ -64,7 +64,7 @@ def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Term
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
-    """Return the edge that an output of a population would have."""
+    """Return the edge of a possible output of a population."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
         found = port_of(graph, of, term.port)
         if found is not None:
@@ -78,7 +78,7 @@ def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
 
 
 def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) -> tuple[Graph, str, Loss]:
-    """Add one output with all inputs of the terms to `graph`, which is the `given` one with an output for each of them."""
+    """Add one output with all inputs of the terms to `graph`, which is `given` with an output for each input."""
     first = read[loss.terms.index(loss.main)]
     group = 1
     if loss.classes is not None:
@@ -107,7 +107,7 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
 
 
 def _vector(graph: Graph, each: _TermInput, group: int) -> str:
-    """Add the operations that turn the input of a term into a vector, summed over the neurons of each class if it has classes."""
+    """Add the operations that turn the input of a term into a vector, summed over the neurons of each class if it is grouped by class."""
     edge = each.edge
     flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
     graph.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)

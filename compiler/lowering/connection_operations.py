@@ -1,4 +1,4 @@
-"""The operations of a connection in a step program: forward from the graph's operation, backward from the forward one."""
+"""Operations of a connection in a step program: the forward operation from the graph, and its adjoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
 def kind_of(link: PopulationLink) -> ConnectionKind:
-    """Return the kind of the connection of `link`; a Scale with one factor per value, or one for all, counts as one to one."""
+    """Return the kind of the connection of `link`; a Scale with one factor per value, or with one factor for all, is one to one."""
     match link.operation:
         case Linear():
             return "dense"
@@ -44,7 +44,7 @@ def kind_of(link: PopulationLink) -> ConnectionKind:
 
 
 def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
-    """Return the weight and bias of a connection as its parameters hold them."""
+    """Return the weight and bias of a connection in the form stored in its parameters."""
     operation = link.operation
     if not isinstance(operation, Weighted):
         return None, None
@@ -82,7 +82,7 @@ def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> C
 
 
 def fills(info: ConnectionInfo) -> bool:
-    """Return whether the bias starts the current, one value per neuron; otherwise the connection's operation adds it."""
+    """Return whether the bias initialises the current, with one value per neuron; otherwise the connection's operation adds it."""
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
@@ -126,5 +126,5 @@ def bias_gradient(op: ConnectionOp, gradient: str) -> AnyBiasGradient:
 
 
 def _adjoint(kind: Any, op: ConnectionOp, **more: str) -> Any:
-    """Return an operation of `kind` with the fields of the same name of `op`."""
+    """Return an operation of `kind` with the fields of `op` that have the same names."""
     return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more and hasattr(op, f.name)}, **more)

@@ -1,7 +1,7 @@
-"""Neurons that receive gradient: those in the support of the surrogate, where its derivative is not zero.
+"""Neurons that receive gradient: those in the support of the surrogate, where its value is not 0.
 
-The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and used nowhere else.
-If the surrogate has bounded support, the gradient is therefore needed only there.
+The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and not used otherwise.
+If the surrogate has bounded support, the gradient is therefore needed only in the support.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""Lower end of a window that excludes no membrane; the published code starts training with it."""
+"""Lower bound of a window that excludes no membrane, with which the published code starts training."""
 _ROUNDING: Final = 4e-7
-"""Relative slack of the bounds, some rounding errors of float32: one neuron too many is harmless, one too few is not."""
+"""Relative slack of the bounds, a few rounding errors of float32: an extra neuron is harmless, a missing one is not."""
 
 
 def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
-    """Return bounds of x between which the canonical output `output` of a population receives gradient; None: for every x.
+    """Return the bounds of x between which the canonical output `output` of a population receives gradient; None: every x.
 
-    None also if the output is not a ``spike(x)``, or if the bounds exclude no neuron, as with a window from :data:`NO_BOUND` or below.
+    The result is also None if the output is not a ``spike(x)``, or if the bounds exclude no neuron (lower bound :data:`NO_BOUND` or less).
     """
     found = population.surrogate.support
     if found is None or (found[0] <= NO_BOUND and found[1] == math.inf) or _spike_of(population.kernel, output) is None:
@@ -37,12 +37,12 @@ def _widened(bound: float, direction: int) -> float:
 
 
 def argument_name(output: str) -> str:
-    """Return the name of x in the code that :func:`with_arguments` returns."""
+    """Return the name of x in the code from :func:`with_arguments`."""
     return f"x_{output}"
 
 
 def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment, ...]:
-    """Return the forward code of `kernel` with the argument x of the spike of each of `outputs` under a separate name."""
+    """Return the forward code of `kernel` with the argument x of the spike of each output in `outputs` assigned to its own name."""
     code = list(kernel.forward)
     for output in sorted(outputs):
         place = _spike_of(kernel, output)
@@ -57,7 +57,7 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
 
 
 def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
-    """Return the assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
+    """Return the assignment ``y = spike(x)`` that defines `output`; None if `output` is not a spike."""
     values = {a.target: a for a in kernel.forward}
     found = values.get(output)
     while found is not None and isinstance(found.value, Symbol):

@@ -1,4 +1,4 @@
-"""The numbers that a user wants stored as float16: weights, the past, deltas; and the rounding of updates of such weights."""
+"""The user's choice of numbers stored as float16: weights, stored states, deltas; and the rounding of updates of such weights."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class HalfNumbers:
     Attributes
     ----------
     weights
-        How updates of weights are rounded: ``"nearest"``, ``"stochastic"`` (at random, without changing the mean) or ``"master"`` (to the
+        Rounding of updates of weights: ``"nearest"``, ``"stochastic"`` (random, preserving the mean) or ``"master"`` (to the
         nearest, with the remainder stored as float32). None: weights are float32.
     pasts
-        States and values of all steps that the backward pass reads.
+        Whether states and values of all steps that the backward pass reads are float16.
     deltas
-        Values that sources read from their targets in the backward pass.
+        Whether values that sources read from their targets in the backward pass are float16.
     """
 
     weights: Rounding | None = None
@@ -35,11 +35,11 @@ class HalfNumbers:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
         if not (self.weights or self.pasts or self.deltas):
-            raise HalfNumbersError(f"half names no numbers; give some of {', '.join(KINDS)}, or leave it out.")
+            raise HalfNumbersError(f"half is empty; give some of {', '.join(KINDS)}, or omit it.")
 
 
 def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
-    """Read the numbers to store as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
+    """Parse the numbers to store as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         name, colon, how = word.partition(":")
         if name in names or name not in KINDS or (colon and (name != "weights" or how not in ROUNDINGS)):
             raise HalfNumbersError(
-                f"half is {half!r}, but {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
-                f"after weights perhaps how their updates are rounded: weights:{', weights:'.join(ROUNDINGS)}."
+                f"half is {half!r}, but {word!r} is invalid; give some of {', '.join(KINDS)}, each once, separated by commas, "
+                f"weights optionally with the rounding of their updates: weights:{', weights:'.join(ROUNDINGS)}."
             )
         names.append(name)
         if name == "weights":
@@ -69,6 +69,6 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
 
 
 def half_text(half: HalfNumbers) -> str:
-    """Undo :func:`parse_half`."""
+    """Return the text from which :func:`parse_half` returns `half`."""
     words = [f"weights:{half.weights}"] if half.weights else []
     return ",".join([*words, *(["pasts"] if half.pasts else []), *(["deltas"] if half.deltas else [])])

@@ -1,8 +1,8 @@
-"""Numbers that a program stores as float16 if its precision requires it. Sums and running states are float32.
+"""Numbers that a program stores as float16. Sums and running states are float32.
 
-By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its
-connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last place is
-lost, rounded at random, or stored with the weight (:mod:`snnc.compiler.losses.weight_rounding`).
+By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
+of its connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last
+place is lost, rounded randomly, or stored with the weight (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
 Half: TypeAlias = Literal["history", "weights", "deltas"]
-"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of :data:`ROUNDED_KINDS`; ``"deltas"``: the
-values that sources of dense connections read from their targets in the backward pass."""
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: weights of connections in :data:`ROUNDED_KINDS`;
+``"deltas"``: values that sources of dense connections read from their targets in the backward pass."""
 ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
-"""Connections whose weights may be float16; a weight that all neurons share, a factor of a scale and a bias are few, and stay float32."""
+"""Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
 
 
 def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
-    """Return the kinds of numbers that a program stores as float16: those that `half` names, or those that `precision` implies.
+    """Return the kinds of numbers that a program stores as float16: those chosen by `half`, or implied by `precision`.
 
     Raises
     ------
     HalfNumbersError
-        The program does not train, and an option that only training uses was requested.
+        An option that only training uses was requested for a program that does not train.
     """
     if half is None:
         if precision != "float16":
@@ -41,25 +41,25 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
         return ("history",) if trains else ("weights",)
     if not trains and (half.pasts or half.deltas or half.weights != "nearest"):
         raise HalfNumbersError(
-            f"half is {half_text(half)!r}, and nothing is trained, so there are weights alone, which are rounded to the nearest; "
-            "give half='weights', or a loss (--loss ce_count)."
+            f"half is {half_text(half)!r}, but without training only weights can be float16, rounded to the nearest; "
+            "use half='weights', or set a loss (--loss ce_count)."
         )
     kinds: tuple[tuple[Half, bool], ...] = (("history", half.pasts), ("weights", half.weights is not None), ("deltas", half.deltas))
     return tuple(kind for kind, wanted in kinds if wanted)
 
 
 def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
-    """Return how updates of weights that are stored as float16 are rounded; None if there are no such weights."""
+    """Return the rounding of updates of float16 weights; None without such weights."""
     return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
 
 
 def check_halves(half: Collection[Half], program: StepProgram) -> None:
-    """Refuse a precision of float16 for a program without numbers to round.
+    """Check that a program has numbers of each kind that should be float16.
 
     Raises
     ------
     NothingRoundedError
-        No state can be stored as float16, or no connection has such weights.
+        No state can be stored as float16, or no connection has weights or deltas that can.
     """
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
@@ -67,13 +67,13 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
         check_weights(program)
     if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection that sends a gradient back from a target from which no other kind of connection "
-            "does, and only deltas of such targets are rounded; leave deltas out of half."
+            f"{program.name!r} has no dense connection whose target returns gradient only over dense connections, and only deltas of such "
+            "targets are rounded; leave deltas out of half."
         )
 
 
 def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
-    """Return the backward operations with deltas rounded to float16 if only dense connections send them back."""
+    """Return the backward operations, with deltas rounded to float16 if only dense connections send them back."""
     others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
     return tuple(
         replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
@@ -81,22 +81,22 @@ def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
 
 
 def check_past(found: bool, program: StepProgram) -> None:
-    """Refuse to round the history of a program if no value was `found` that may be rounded.
+    """Raise an error if no value of the history of `program` can be rounded, that is, if `found` is false.
 
     Raises
     ------
     NothingRoundedError
-        No value may be rounded.
+        No value can be rounded.
     """
     if not found:
         raise NothingRoundedError(
             f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
-            "backward pass; leave precision out."
+            "backward pass; omit precision."
         )
 
 
 def check_weights(program: StepProgram) -> None:
-    """Refuse to round weights in a program without any.
+    """Check that a program has weights that can be rounded.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def check_weights(program: StepProgram) -> None:
     if not rounded_weights(program.parameters, program.connections):
         raise NothingRoundedError(
             f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
-            "weights are rounded; leave precision or half out."
+            "weights are rounded; omit precision or half."
         )
 
 
 def check_dense(program: StepProgram) -> None:
-    """Refuse a precision that only products of dense connections have in a program without any.
+    """Check that a program has dense connections, for a precision that applies only to their products.
 
     Raises
     ------
@@ -120,12 +120,12 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; leave precision out."
+            f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; omit precision."
         )
 
 
 def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> list[str]:
-    """Return the parameters that are weights of :data:`ROUNDED_KINDS`, once each."""
+    """Return the distinct parameters that are weights of connections in :data:`ROUNDED_KINDS`."""
     found = dict.fromkeys(c.weight for c in connections if c.kind in ROUNDED_KINDS and c.weight is not None)
     return [weight for weight in found if parameters[weight].value.size > 1]
 
@@ -144,7 +144,7 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
-                f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; leave precision out, or "
+                f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; omit precision, or "
                 "scale the weights."
             )
         found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)

@@ -1,4 +1,4 @@
-"""Find the recorded values that a loss reads."""
+"""Selection of the recorded values that a loss reads."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _MEMBRANES = ("v", "mem", "u", "membrane", "V", "U")
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
-    """Find the output that `loss` reads, adding one if the graph does not record it.
+    """Select the output that `loss` reads, and add it if the graph does not record these values.
 
     Parameters
     ----------
     graph
         A verified graph; not changed.
     loss
-        Its ``port`` selects spikes or membranes.
+        The loss; its ``port`` selects spikes or membranes.
     wanted
-        An output, a population, or ``"population.port"``. By default the single output if it fits, else the fitting port of
+        An output, a population, or ``"population.port"``. By default, the only output if it fits, else the fitting port of
         the last recorded population.
 
     Returns
@@ -37,7 +37,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     Raises
     ------
     LossOutputError
-        No output fits, or several do.
+        No output fits, or more than one does.
     """
     if wanted is not None:
         return _explicit(graph, loss, wanted)
@@ -53,8 +53,8 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     if len(outputs) == 1:
         return graph, outputs[0]
     raise LossOutputError(
-        f"the loss '{loss.name}' reads {loss.port}, but it is not clear which of the outputs {', '.join(map(repr, outputs))} it means; "
-        "name one with loss_output (--loss-output), or give 'population.port'."
+        f"the loss '{loss.name}' reads {loss.port}, but which of the outputs {', '.join(map(repr, outputs))} is ambiguous; "
+        "choose one with loss_output (--loss-output), or give 'population.port'."
     )
 
 
@@ -76,14 +76,14 @@ def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
 
 
 def _last_population(graph: Graph, outputs: list[str]) -> str | None:
-    """Return the population that the last output records; outputs of inputs and sums do not count."""
+    """Return the population recorded by the last output that records a population."""
     sources = [recorded(graph, output)[0] for output in outputs]
     populations = [source for source in sources if isinstance(graph.operation(source), Population)]
     return populations[-1] if populations else None
 
 
 def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = None) -> str | None:
-    """Return the port of a population's spikes or of its membrane; None without a unique one."""
+    """Return the port of a population's spikes or of its membrane; None if it is not unique."""
     model = graph.operation(name).model  # type: ignore[union-attr]
     if wanted == "membrane":
         return membrane(model)
@@ -93,7 +93,7 @@ def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = N
 
 
 def membrane(model: NeuronModel) -> str | None:
-    """Return the state that is the membrane of `model`: by its name, as the only one, or as the only one that a spike reads."""
+    """Return the state that is the membrane of `model`: found by name, as the only state, or as the only state that a spike reads."""
     for name in _MEMBRANES:
         if name in model.states:
             return name

@@ -62,42 +62,42 @@ def lower(
     half: Collection[Half] = (),
     rounding: WeightRounding | None = None,
 ) -> StepProgram:
-    """Verify `graph`, run the default flow of passes over it and write it as a step program.
+    """Verify `graph`, run the default flow of passes, and lower it to a step program.
 
     Parameters
     ----------
     graph
-        A graph of any front end; not changed.
+        A graph from any front end; not changed.
     loss
-        With one, the program includes the backward step; otherwise only the forward step.
+        With a loss, the program includes the backward step; otherwise only the forward step.
     loss_output
         An output, a population or ``"population.port"`` that the loss reads; by default see
         :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
     optimizer
-        With one, the program includes the update.
+        With an optimizer, the program includes the update.
     surrogate
-        Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
+        Derivative of ``spike`` for populations without their own; ``atan(2)`` by default.
     gradient_window
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
-        This is the widest window; its ends are run-time values (:mod:`snnc.compiler.lowering.window_values`).
+        This is the widest window; its bounds are run-time values (:mod:`snnc.compiler.lowering.window_values`).
     steps
-        T if it is fixed; the graph's own by default.
+        T if it is fixed; by default the number of the graph.
     train_recurrent
         False freezes the weights of connections on a cycle.
     truncate
-        Cut the gradient every `truncate` steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
-        (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
+        Cut the gradient every `truncate` steps: the state from which steps t = truncate, 2 truncate, … start is treated as a constant
+        (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: no truncation.
     limit
-        Largest number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
+        Maximum number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
         Numbers that are stored as float16, see :mod:`snnc.compiler.lowering.halves`.
     rounding
-        How updates of weights that are stored as float16 are rounded; None: to the nearest.
+        Rounding of updates of float16 weights; None: to the nearest.
 
     Raises
     ------
     GraphError
-        The graph, or its combination with the loss, is refused.
+        The graph, or its combination with the loss, is invalid.
     """
     verify(graph, steps=steps)
     chosen = None
@@ -128,7 +128,7 @@ def lower(
 
 
 def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
-    """Write everything that follows from the graph and from its trained parameters."""
+    """Build the program without loss, optimizer and steps."""
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
@@ -177,11 +177,11 @@ class _Draft:
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
     contributions: dict[str, ConnectionOp] = field(default_factory=dict)
-    """The operation of each connection, by its id."""
+    """Operation of each connection, by id."""
     ids: dict[str, str] = field(default_factory=dict)
-    """Node name to id."""
+    """Ids of nodes, by name."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(node, port) to the buffer that holds its values."""
+    """Buffers with the values of ports, by (node, port)."""
 
     def buffer(self, name: str, role: Role, length: int, lifetime: Lifetime, kind: str = "values") -> str:
         """Add a buffer of `length` elements and return its name."""
@@ -190,7 +190,7 @@ class _Draft:
         return name
 
     def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = False) -> str:
-        """Add a parameter with its buffer; with `flat`, an array of neurons becomes a vector."""
+        """Add a parameter with its buffer; with `flat`, an array with several axes becomes a vector."""
         array = np.array(value, dtype=np.float32)
         array = array.reshape(-1) if flat and array.ndim else array
         self.parameters[name] = Parameter(name, label, array, learnable and not is_frozen(self.optimizer, label))
@@ -257,9 +257,9 @@ def _kernel(
     *,
     rounds: bool,
 ) -> Kernel:
-    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint.
+    """Derive the kernel of a population, or reuse that of an equal one; without training, it saves nothing for an adjoint.
 
-    With `rounds`, it stores its past as float16.
+    With `rounds`, its history is stored as float16.
     """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
@@ -273,7 +273,7 @@ def _kernel(
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
     def derive() -> Kernel:
-        from snnc.compiler.neurons.adjoint import derive_kernel  # imports sympy, which takes half a second; only a new kernel needs it
+        from snnc.compiler.neurons.adjoint import derive_kernel  # SymPy takes half a second to import; only uncached kernels need it
 
         return derive_kernel(model, surrogate, learnable, used)
 
@@ -281,7 +281,7 @@ def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:
-    """Return the forward operations, each population's currents before its equations, and add the connections to the draft."""
+    """Return the forward operations, each population's currents before its equations, and add connections to the draft."""
     operations: list[ForwardOp] = []
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]
@@ -296,7 +296,7 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
 
 
 def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
-    """Add the parameters of the sources whose spikes may be dropped."""
+    """Add the limit parameters of sources whose spikes may be dropped."""
     if draft.limit is None:
         return
     kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
@@ -306,7 +306,7 @@ def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
         for name, value in ({} if capacity is None else limit_values(draft.limit, source, capacity)).items():
             draft.parameter(name, name, value, learnable=False)
         if capacity is not None and draft.limit.policy == "random":
-            # A random choice differs from step to step, also of an input that is the same at all of them.
+            # A random choice differs from step to step, even for a static input.
             draft.inputs = [replace(i, varies=True) if i.static and source == f"{i.id}_in" else i for i in draft.inputs]
 
 

@@ -1,4 +1,4 @@
-"""The backward half of a step program: the gradients that are needed, and the operations that compute them."""
+"""Backward half of a step program: the gradients that are needed, and the operations that compute them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.lowering.connection_operations import bias_gradient, input_gr
 
 @dataclass(frozen=True)
 class Trained:
-    """Populations (by name) on the path of a gradient, and connections with frozen weights."""
+    """Populations (by name) through which gradients flow, and connections with frozen weights."""
 
     populations: frozenset[str] = frozenset()
     frozen: frozenset[PopulationLink] = frozenset()
@@ -28,14 +28,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class Backward:
-    """The additions of training to a step program."""
+    """Operations that training adds to a step program."""
 
     operations: tuple[BackwardOp, ...]
     update: tuple[OptimizerStep, ...]
 
 
 class BackwardDraft(Protocol):
-    """Results of the forward half; the adjoint buffers are added to `buffers`."""
+    """Results of the forward half; adjoint buffers are added to `buffers`."""
 
     trained: Trained
     links: tuple[PopulationLink, ...]
@@ -48,18 +48,18 @@ class BackwardDraft(Protocol):
 
 
 def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
-    """Refuse groups of an optimiser that match no parameter.
+    """Check that every group of an optimiser matches a parameter.
 
     Raises
     ------
     EmptyGroupError
-        A group matches none; the message names its pattern and all parameters.
+        A group matches no parameter; the message contains its pattern and all parameters.
     """
     labels = [p.label for p in parameters]
     for group in optimizer.groups:
         if not any(group_of(optimizer, label) is group for label in labels):
             raise EmptyGroupError(
-                f"the group {group.pattern!r} of the optimizer holds no parameter that no group before it does; the parameters are "
+                f"the group {group.pattern!r} of the optimizer matches no parameter that earlier groups do not match; parameters are "
                 f"{', '.join(labels)}."
             )
 
@@ -72,7 +72,7 @@ def find_trained(
     frozen: frozenset[PopulationLink],
     optimizer: Optimizer | None = None,
 ) -> Trained:
-    """Find the populations that lead to the loss and have learnable parameters in them or before them.
+    """Find the populations that lead to the loss, and that have or depend on learnable parameters.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def find_trained(
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
     if source not in trained:
         raise NothingToLearnError(
-            f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter leads there; "
+            f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter affects it; "
             "make a weight or parameter before it learnable, or choose another loss_output."
         )
     return Trained(trained, frozen)
@@ -101,14 +101,14 @@ def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
 
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
-    """Return all nodes that can be reached from `start`."""
+    """Return all nodes reachable from `start`, including `start`."""
     flow: nx.DiGraph[str] = nx.DiGraph(edges)
     flow.add_nodes_from(start)
     return start.union(*(nx.descendants(flow, name) for name in start))
 
 
 def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:
-    """Write the adjoint of the forward step, last population first, and with `update` the optimiser's steps."""
+    """Return the adjoint of the forward step, last population first, and with `update` the optimizer steps."""
     work = _Backward(draft)
     work.adjoint(output.record)
     operations: list[BackwardOp] = [RecordAdjoint(output.id, output.source, output.record)]
@@ -123,10 +123,10 @@ def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Ba
 class _Backward:
     draft: BackwardDraft
     gradients: dict[str, str] = field(default_factory=dict)
-    """Parameter to gradient buffer."""
+    """Gradient buffers, by parameter."""
 
     def adjoint(self, name: str) -> str:
-        """Add the adjoint buffer of `name`, of the same shape and lifetime."""
+        """Add the adjoint buffer of `name`, with the same shape and lifetime."""
         original = self.draft.buffers[name]
         self.draft.buffers[f"d_{name}"] = Buffer(f"d_{name}", "adjoint", original.shape, original.lifetime)
         return f"d_{name}"
@@ -139,7 +139,7 @@ class _Backward:
         return name
 
     def population(self, info: PopulationInfo, step: NeuronStep) -> list[BackwardOp]:
-        """Return the adjoint of a population and of the connections that lead to it."""
+        """Return the adjoint of a population and of its incoming connections."""
         for name in (*step.currents, *step.states, *step.outputs):
             self.adjoint(name)
         parameter = dict(zip(info.kernel.parameters, step.parameters, strict=True))
@@ -153,7 +153,7 @@ class _Backward:
         return operations
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
-        """Return the gradients of a connection's weights, then of its source, each only where needed."""
+        """Return the gradients of a connection's weights, then of its source, where these are needed."""
         op = self.draft.contributions[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []

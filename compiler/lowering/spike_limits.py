@@ -1,17 +1,17 @@
-"""Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as run-time values.
+"""Limits on the spikes that a source sends in a step: which spikes are sent, and the limits as run-time values.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
-dropped. Receivers, and the gradients of their weights, see only the sent spikes. The source itself, its reset and records of it see all of
-them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, except in one case: if the
+dropped. Receivers, and the gradients of their weights, use only the sent spikes. The source itself, its reset and its records use all of
+them. Gradients returned by receivers reach all neurons of the source, as if no spike was dropped, with one exception: if the
 surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
 the support that did not fire, and none to the dropped spikes, as in the published code.
 
 The choice of the sent spikes is a function of the source, the step and the seed, the same on every target:
 
-- ``"lowest"``: those of the lowest ids, as in the published code;
-- ``"random"``: those with the lowest :func:`scores`, so every spike of a step is kept with the same probability.
+- ``"lowest"``: those with the lowest ids, as in the published code;
+- ``"random"``: those with the lowest :func:`scores`, so that every spike of a step has the same probability of being sent.
 
-The limit and the key of the choice are parameters of the program that no training changes and no file of weights holds.
+The limit and the key of the choice are parameters of the program that training does not change and weight files do not contain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from snnc.compiler.lowering.gradient_support import support_bounds
 DropPolicy: TypeAlias = Literal["lowest", "random"]
 POLICIES: Final = get_args(DropPolicy)
 LOWEST: Final = -1.0
-"""Key of the choice that takes the lowest ids."""
+"""Key that selects the lowest ids."""
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
@@ -49,7 +49,7 @@ class SpikeLimit:
     seed: int = 0
 
     def of(self, label: str, width: int) -> int | None:
-        """Return the capacity of a source; None: it sends all."""
+        """Return the capacity of the source `label`; None: it sends all spikes."""
         return self.capacity.of(label, width) if isinstance(self.capacity, Capacities) else self.capacity
 
 
@@ -70,7 +70,7 @@ class LimitOptions(Protocol):
 
 
 def limit_of(options: LimitOptions) -> SpikeLimit | None:
-    """Return the limit that options request; None if nothing is dropped."""
+    """Return the limit requested by `options`; None if nothing is dropped."""
     if options.mode != "drop" or options.capacity is None:
         return None
     return SpikeLimit(options.capacity, options.drop, options.seed)
@@ -78,7 +78,7 @@ def limit_of(options: LimitOptions) -> SpikeLimit | None:
 
 @dataclass(frozen=True)
 class LimitedSource:
-    """The parameters of a source: the largest number of spikes that it sends, and the key of the choice."""
+    """Names of the limit parameters of a source: maximum number of spikes per step, and the key of the choice."""
 
     buffer: str
     capacity: str
@@ -86,7 +86,7 @@ class LimitedSource:
 
 
 def limit_values(limit: SpikeLimit, buffer: str, capacity: int) -> dict[str, float]:
-    """Return the values of a source's parameters, by name, before the first update."""
+    """Return the initial values of a source's limit parameters, by name."""
     return {f"{buffer}_{_CAPACITY}": float(capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
 
 
@@ -97,20 +97,20 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
 
 
 def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
-    """Return the capacity and the key of the choice of each limited source, by buffer."""
+    """Return the capacity and the key of each limited source, by buffer."""
     values = {name: float(p.value) for name, p in program.parameters.items() if is_limit_value(name)}
     return {buffer: (values[found.capacity], values[found.key]) for buffer, found in limited_sources(program).items()}
 
 
 def without_limits(program: StepProgram) -> StepProgram:
-    """Return `program` without the parameters of its limits, for a machine, whose relays choose the spikes."""
+    """Return `program` without the parameters of its limits, for machines, whose relays choose the spikes."""
     removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
     parameters = {name: p for name, p in program.parameters.items() if name not in removed}
     return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})
 
 
 def is_limit_value(name: str) -> bool:
-    """Return whether a parameter, by its name in the program, belongs to a limited source."""
+    """Return whether a parameter, given by its name in the program, is a limit or key of a source."""
     return name.endswith((f"_{_CAPACITY}", f"_{_KEY}"))
 
 
@@ -123,20 +123,20 @@ def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
 
 
 def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """Return a number for each id, equally distributed over the unsigned integers of 32 bits; the emitted programs compute the same."""
+    """Return a score for each id, uniformly distributed over 32-bit unsigned integers; emitted programs compute the same scores."""
     of_step = _mixed(np.array([(key * 0x9E3779B1 + step * 0x85EBCA77) & 0xFFFFFFFF], np.uint32))
     return _mixed(of_step + ids.astype(np.uint32) * np.uint32(0xC2B2AE3D))
 
 
 def _mixed(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Hash unsigned integers of 32 bits by a bijection in which every bit depends on every other (as in murmur3)."""
+    """Hash 32-bit unsigned integers with the finaliser of murmur3, a bijection with full avalanche."""
     x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return x ^ (x >> np.uint32(16))
 
 
 def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.NDArray[Any]:
-    """Return `spikes` [B, n] of a step without those that are dropped."""
+    """Return `spikes` [B, n] of a step without the dropped spikes."""
     fired = spikes != 0
     if key == LOWEST:
         kept = np.cumsum(fired, axis=1) <= capacity

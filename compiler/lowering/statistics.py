@@ -1,4 +1,4 @@
-"""Batch normalisations of a network in training: outputs for their statistics, and refusal of networks where they are undefined."""
+"""Batch normalisations in training: outputs for their statistics, and a check that the statistics are defined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, norma
 from snnc.compiler.passes.edit import fresh_name, replace_operation
 
 _RECORD: Final = " normalised for its statistics"
-"""Suffix of the names of outputs that are hidden from the user."""
+"""Suffix of the names of these outputs, which are hidden from users."""
 
 
 def normalised(graph: Graph) -> tuple[str, ...]:
@@ -40,18 +40,18 @@ def with_statistics(graph: Graph) -> Graph:
 
 
 def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
-    """Refuse a batch normalisation on a cycle.
+    """Check that no batch normalisation is on a cycle.
 
     Raises
     ------
     StatisticsCycleError
-        A batch normalisation is on a cycle; the message names it.
+        A batch normalisation is on a cycle; the message contains its name.
     """
     ends = {link.target for link in recurrent(found)}
     for name in normalised(graph):
         if name in ends:
             raise StatisticsCycleError(
-                f"{name!r} is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
+                f"{name!r} is on a recurrent path, so its statistics, which snnc computes over all steps at once, would depend "
                 "on themselves; normalise the input of the recurrent layer instead."
             )
 
@@ -70,14 +70,14 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def watched(program: StepProgram) -> frozenset[str]:
-    """Return the labels of populations whose currents' adjoints are stored at every step, under ``d_<id>``."""
+    """Return the labels of populations for which the adjoints of currents are stored at every step, as ``d_<id>``."""
     relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
     inputs = statistics_inputs(program)
     return frozenset(relays) | {p.label for p in program.populations if p.id in inputs}
 
 
 def visible(program: StepProgram) -> StepProgram:
-    """Return `program` with the inputs and outputs of its statistics removed from its lists; its operations still use them."""
+    """Return `program` without the inputs and outputs of its statistics; its operations still use them."""
     outputs = {o.id for o in statistics_outputs(program).values()}
     inputs = {id_ for ids in statistics_inputs(program).values() for id_ in ids}
     if not outputs:

@@ -1,7 +1,7 @@
-"""The ends of a gradient window as run-time values: parameters of a kernel that are never trained and not saved with the weights.
+"""Bounds of a gradient window as run-time values: kernel parameters that are neither trained nor saved with the weights.
 
-The compiled window is the widest one: machines plan the support of the surrogate for it (:mod:`snnc.compiler.lowering.gradient_support`),
-and a run may make it narrower at any time.
+The compiled window is the widest one: plans for machines use it as the support of the surrogate
+(:mod:`snnc.compiler.lowering.gradient_support`), and a run may narrow it at any time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _HIGH: Final = "window_high"
 
 @dataclass(frozen=True)
 class WindowedNeuron:
-    """A neuron whose surrogate reads the ends of its window.
+    """A neuron with a surrogate that reads the bounds of its window.
 
     Attributes
     ----------
     model, surrogate
-        The neuron with the ends as further parameters, and the surrogate that reads them.
+        The neuron with the bounds as additional parameters, and the surrogate that reads them.
     parts
-        Last part of the name of each further parameter in a program, by its name in the model.
+        Last part of the name of each additional parameter in a program, by its name in the model.
     """
 
     model: NeuronModel
@@ -37,7 +37,7 @@ class WindowedNeuron:
 
 
 def with_window_values(model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]) -> WindowedNeuron:
-    """Return `model` and `surrogate` with the ends of `window` as parameters; an open upper end stays open."""
+    """Return `model` and `surrogate` with the bounds of `window` as parameters; an infinite upper bound gets no parameter."""
     known = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations), "x"}
     low, high = _free(_LOW, known), _free(_HIGH, known)
     ends = {low: window[0]} | ({high: window[1]} if window[1] < math.inf else {})
@@ -54,14 +54,14 @@ def _free(name: str, known: set[str]) -> str:
 
 @dataclass(frozen=True)
 class WindowParameters:
-    """The parameters of a program that hold the ends of gradient windows.
+    """Parameters of a program that contain the bounds of gradient windows.
 
     Attributes
     ----------
     low, high
-        Their names.
+        Names of the lower and upper bounds.
     widest
-        The compiled window, the widest one; its upper end is infinite if there is no `high`.
+        The compiled window, which is the widest one; its upper bound is infinite if `high` is empty.
     """
 
     low: tuple[str, ...]
@@ -70,7 +70,7 @@ class WindowParameters:
 
 
 def window_parameters(program: StepProgram) -> WindowParameters | None:
-    """Return the parameters of `program` that hold the ends of its gradient windows; None if it has no gradient window."""
+    """Return the parameters of `program` that contain the bounds of its gradient windows; None without gradient windows."""
     low, high = ([name for name in program.parameters if name.endswith(f"_{end}")] for end in (_LOW, _HIGH))
     if not low:
         return None
@@ -80,10 +80,10 @@ def window_parameters(program: StepProgram) -> WindowParameters | None:
 
 
 def is_run_value(name: str) -> bool:
-    """Return whether a parameter, by its name in the program, is a run-time value instead of a weight: of a window or a spike limit."""
+    """Return whether a parameter, given by its name in the program, is a run-time value of a window or spike limit and not a weight."""
     return is_window_value(name) or is_limit_value(name)
 
 
 def is_window_value(name: str) -> bool:
-    """Return whether a parameter, by its name in the program, is an end of a gradient window."""
+    """Return whether a parameter, given by its name in the program, is a bound of a gradient window."""
     return name.endswith((f"_{_LOW}", f"_{_HIGH}"))

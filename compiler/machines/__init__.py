@@ -1,4 +1,4 @@
-"""The machines that snnc knows, one TOML file each; :func:`load_target` reads these and a user's own files."""
+"""Machines included with snnc, one TOML file each; :func:`load_target` reads these and the user's own files."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from snnc.compiler.machines.target_file import merge, read_toml, target_from
 __all__ = ["load_target", "nearest", "parse_target", "target_names", "target_text"]
 
 Others: TypeAlias = Mapping[str, Sequence[str]]
-"""Targets without a file, with their synonyms; a message about an unknown target lists them too."""
+"""Targets without a file, with their synonyms, for messages about unknown targets."""
 _NONE: Final[Others] = MappingProxyType({})
 
 
 def target_names() -> tuple[str, ...]:
-    """Return the names of the machines that come with snnc, in alphabetical order."""
+    """Return the names of the machines included with snnc, in alphabetical order."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
 
 def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
-    """Return the text of a target's file, with the source of every number as a comment; `others` are for the message.
+    """Return the text of a target's file, in which comments give the source of every number; `others` are listed in the error message.
 
     Raises
     ------
@@ -54,15 +54,15 @@ def _unknown(text: str, others: Others) -> str:
     if text.lower().endswith(".toml") or "/" in text:
         return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."
     closest = nearest(text, names, others)
-    meant = f" Is {closest!r} meant?" if closest else ""
+    meant = f" Did you mean {closest!r}?" if closest else ""
     return (
-        f"the target {text!r} is not known.{meant} snnc knows {', '.join((*others, 'the machines'))} {', '.join(target_names())}, and "
-        "TOML files of your own (snnc targets lists them all)."
+        f"the target {text!r} is unknown.{meant} Targets are {', '.join((*others, 'the machines'))} {', '.join(target_names())}, and "
+        "your own TOML files (`snnc targets` lists them all)."
     )
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that is most similar to a text, or has it as a synonym; None if there is none. Case is ignored.
+    """Return the name most similar to `text`, or with `text` as a synonym; None without one. Case is ignored.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | No
 
 
 def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
-    """Read a machine by its name (``"gc200"``) or from the user's own TOML file; `others` are for the message about an unknown one.
+    """Read a machine by its name (``"gc200"``) or from a TOML file of the user; `others` are listed in the message about an unknown target.
 
     Raises
     ------
     UnknownTargetError
         The text is neither the name of a machine nor the path of a file.
     TargetFileError, UnknownTargetKeyError, MissingTargetKeyError, TargetValueError, MachineSizeError, LinksError, UnreachableChipError
-        The file is not the description of a machine.
+        The file does not describe a machine.
 
     Examples
     --------
@@ -97,19 +97,19 @@ def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
 
 
 def parse_target(text: str, where: str) -> Target:
-    """Read a machine from the text of a TOML file; `where` names it in messages."""
+    """Read a machine from the text of a TOML file; messages call it `where`."""
     return target_from(_values(text, where), where)
 
 
 def _values(text: str, where: str) -> dict[str, Any]:
-    """Return the values of a file, over those of the machine that it extends."""
+    """Return the values of a file, merged over those of the machine that it extends."""
     values = read_toml(text, where)
     base = values.pop("extends", None)
     if base is None:
         return values
     if base not in target_names() or base == where:
         raise TargetValueError(
-            f"extends = {base!r} of the target file {where!r} names no machine that snnc knows; those are {', '.join(target_names())}."
+            f"extends = {base!r} of the target file {where!r} is not a machine included with snnc; these are {', '.join(target_names())}."
         )
     inherited = {key: value for key, value in _values(target_text(base), base).items() if key != "name"}
     return merge(inherited, values)

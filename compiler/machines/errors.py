@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class UnknownTargetError(SnncError):
-    """The target is neither a name that snnc knows nor a file that exists."""
+    """The target is neither a known name nor an existing file."""
 
     code = "SNNC-E301"
 
@@ -36,7 +36,7 @@ class TargetValueError(SnncError):
 
 
 class LinksError(SnncError):
-    """A wire in a target file joins chips that do not exist or a chip with itself, or has no links."""
+    """A wire in a target file connects chips that do not exist, or a chip with itself, or has no links."""
 
     code = "SNNC-E330"
 

@@ -1,4 +1,4 @@
-"""A machine of many tiles with local memory, as data. The machines that snnc knows are the TOML files in this folder."""
+"""Description of a machine of many tiles with local memory; the TOML files in this folder describe the included machines."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Wire: TypeAlias = tuple[int, int, int]
-"""Two chips and the number of links between them; a link carries data in both directions at once."""
+"""Two chips and the number of links between them; a link transfers data in both directions at once."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """The connections between the chips. Chips are numbered through the machines (boards, servers) that hold them.
+    """Connections between the chips, which are numbered across machines (boards, servers).
 
     Attributes
     ----------
     bytes_per_second
         Rate of one link in one direction.
     chips_per_machine
-        Chips of one machine; the last machine may hold fewer.
+        Chips of one machine; the last machine may have fewer.
     inside
         Wires between the chips ``0 … chips_per_machine - 1`` of each machine.
     onward
@@ -51,14 +51,14 @@ class Links:
 
 @dataclass(frozen=True)
 class TileMemory:
-    """The structure of a tile's memory.
+    """Structure of a tile's memory.
 
     Attributes
     ----------
     executable_bytes
-        The part of it that can hold code; 0: all of it.
+        The part that may contain code; 0: all of it.
     element_bytes
-        A bank that serves one access per cycle; 0: unknown.
+        Size of a bank, which serves one access per cycle; 0: unknown.
     """
 
     executable_bytes: int = 0
@@ -74,9 +74,9 @@ class Compute:
     fp32_macs_per_cycle, fp16_macs_per_cycle
         Multiply-adds of its matrix unit.
     fp32_width, fp16_width
-        Numbers that one vector instruction works on.
+        Numbers processed by one vector instruction.
     load_bytes_per_issue, store_bytes_per_issue
-        Bytes that one instruction can load, and store alongside a load.
+        Bytes that one instruction can load, and can store in parallel with a load.
     """
 
     fp32_macs_per_cycle: float = 0.0
@@ -89,7 +89,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Streaming:
-    """Memory outside the chips: bytes of each chip, and its rate in bytes per second in one direction."""
+    """Memory outside the chips: bytes per chip, and the rate in bytes per second in one direction."""
 
     bytes_per_chip: int
     bytes_per_second: float
@@ -97,12 +97,12 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Host:
-    """The connection to the host.
+    """Connection to the host.
 
     Attributes
     ----------
     bytes_per_second
-        Rate to all chips together, in one direction.
+        Total rate to all chips, in one direction.
     """
 
     bytes_per_second: float
@@ -110,16 +110,16 @@ class Host:
 
 @dataclass(frozen=True)
 class Target:
-    """The description of a machine for the mapping and the cost model; its TOML file gives the source of every number.
+    """Description of a machine for the mapping and the cost model; its TOML file gives the source of every number.
 
     Attributes
     ----------
     name
         Name on the command line.
     device
-        Name by which a backend opens the machine; empty if only the emulator runs it.
+        Name with which a back end opens the machine; empty if only the emulator runs it.
     chips, tiles_per_chip
-        Processors, and tiles on each.
+        Number of processors, and of tiles on each.
     tile_bytes
         Local memory of a tile, bytes.
     workers
@@ -127,23 +127,23 @@ class Target:
     clock_hz
         Tile clock.
     exchange_bytes_per_cycle
-        Bytes that a tile can receive (or send) in a cycle, on the same chip.
+        Bytes that a tile can receive (or send) per cycle on the same chip.
     fragment_cycles
-        Cycles for each piece of a tile's incoming data in addition to its bytes.
+        Cycles per received fragment, in addition to those of its bytes.
     sync_cycles, superstep_cycles
-        On-chip barrier; set-up and control of one superstep.
+        Cycles of the on-chip barrier; cycles of set-up and control of a superstep.
     link_sync_cycles
-        Barrier over chips.
+        Cycles of a barrier across chips.
     fixed_tile_bytes
-        Control code and stack on each used tile.
+        Bytes of control code and stack on each tile in use.
     fragment_code_bytes
-        Exchange code of one fragment.
+        Bytes of exchange code per received fragment.
     vertex_start_cycles
-        Worker cycles to start one vertex.
+        Worker cycles to start a vertex.
     links
-        Connections between the chips; None on a machine of one chip.
+        Connections between the chips; None on a machine with one chip.
     memory, compute, streaming, host
-        Structure of a tile's memory, arithmetic, memory outside the chips and the connection to the host, as far as known.
+        Structure of a tile's memory, arithmetic, memory outside the chips and the connection to the host, if known.
     instruction_bytes
         Bytes of an instruction in a tile's memory.
     """
@@ -177,7 +177,7 @@ class Target:
 
     @property
     def link_bytes_per_second(self) -> float:
-        """Rate at which the chip with the most links can send to other chips, over all of them."""
+        """Rate at which the chip with the most links can send to other chips over all its links."""
         if self.links is None or self.chips == 1:
             return 0.0
         ends = [0] * (self.chips + 1)
@@ -193,7 +193,7 @@ class Target:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Target:
-        """Undo :func:`dataclasses.asdict`, after a round trip through JSON (lists for tuples)."""
+        """Return the target from the result of :func:`dataclasses.asdict`, which may have passed through JSON (lists for tuples)."""
         links, streaming, host = data["links"], data["streaming"], data["host"]
         tables = {
             "links": links and Links(**{**links, "inside": _tuples(links["inside"]), "onward": _tuples(links["onward"])}),
@@ -210,5 +210,5 @@ def _tuples(wires: list[list[int]]) -> tuple[Wire, ...]:
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:
-    """Return whether two machines of one chip differ in nothing but the clock."""
+    """Return whether two machines of one chip differ only in the clock."""
     return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1

@@ -1,4 +1,4 @@
-"""Read the text of a target's TOML file as a :class:`~snnc.compiler.machines.target.Target`, and check every value."""
+"""Target files: TOML text to :class:`~snnc.compiler.machines.target.Target`, with a check of every value."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from snnc.compiler.machines.errors import (
 from snnc.compiler.machines.target import Compute, Host, Links, Streaming, Target, TileMemory, Wire
 
 MOST_TILES: Final = 1 << 22
-"""Tiles of the largest machine: plans hold a few hundred bytes for each."""
+"""Maximum number of tiles of a machine: plans need a few hundred bytes per tile."""
 MOST_CHIPS: Final = 1 << 10
-"""Chips of the largest machine: routes are computed between all pairs of them."""
+"""Maximum number of chips of a machine: routes are computed between all pairs of chips."""
 MOST_LINKS: Final = 1 << 20
 """Maximum number of links between two chips."""
 TABLES: Final[Mapping[str, type]] = {
@@ -40,7 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Largest nonzero number; with :data:`LEAST`, it keeps cycles, seconds and bytes finite."""
+"""Largest number; with :data:`LEAST`, the smallest nonzero number, it keeps cycles, seconds and bytes finite."""
 
 
 _LARGEST: Final[Mapping[str, int]] = {
@@ -52,11 +52,11 @@ _LARGEST: Final[Mapping[str, int]] = {
     "compute.load_bytes_per_issue": 1 << 20,
     "compute.store_bytes_per_issue": 1 << 20,
 }
-"""Maximum of quantities that snnc counts one by one, or sums in the numbers of a program."""
+"""Maxima of quantities that snnc enumerates, or that integers of a program must represent."""
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
-    """Parse TOML; `where` names the file in messages."""
+    """Parse TOML; messages call the file `where`."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -66,7 +66,7 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Overlay `values` on `base`, tables key by key."""
+    """Return `base` overlaid with `values`; tables are merged key by key."""
     found = dict(base)
     for key, value in values.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
@@ -80,11 +80,11 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
     Raises
     ------
     UnknownTargetKeyError, MissingTargetKeyError, TargetValueError
-        A key or a value is wrong.
+        A key is unknown or missing, or a value is invalid.
     MachineSizeError
-        More tiles or chips than snnc maps onto.
+        The machine has more tiles or chips than snnc supports.
     LinksError, UnreachableChipError
-        The links join chips that do not exist, or leave some unconnected.
+        The links connect chips that do not exist, or leave chips unconnected.
     """
     tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
     plain = {key: value for key, value in values.items() if key not in TABLES}
@@ -104,15 +104,15 @@ def _table(name: str, kind: type, values: Any, where: str) -> Any:
 
 
 def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, where: str, names: list[str]) -> dict[str, Any]:
-    """Read the fields `known` of one table; `prefix` is its name and a dot, `names` all keys it may hold."""
+    """Read the fields `known` of one table; `prefix` is the name of the table and a dot, `names` are all keys that it may contain."""
     unknown = sorted(set(values) - set(names))
     if unknown:
         keys = ", ".join(prefix + key for key in unknown)
-        raise UnknownTargetKeyError(f"the target file {where!r} holds {keys}, which no target has; known are {', '.join(names)}.")
+        raise UnknownTargetKeyError(f"the target file {where!r} contains the unknown {keys}; known keys are {', '.join(names)}.")
     missing = [prefix + field.name for field in known if field.default is MISSING and field.name not in values]
     if missing:
         raise MissingTargetKeyError(
-            f"the target file {where!r} lacks {', '.join(missing)}; start from a copy of a target that snnc knows (snnc targets NAME), "
+            f"the target file {where!r} lacks {', '.join(missing)}; start from a copy of an included target (snnc targets NAME), "
             'or write extends = "NAME".'
         )
     return {field.name: _value(prefix + field.name, str(field.type), values[field.name], where) for field in known if field.name in values}
@@ -122,7 +122,7 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
     here = f"{key} = {value!r} of the target file {where!r}"
     if kind == "str":
         if not isinstance(value, str) or (key == "name" and not value):
-            raise TargetValueError(f"{here} is not a text in quotes.")
+            raise TargetValueError(f"{here} is not a string in quotes.")
         return value
     if kind == "bool":
         if not isinstance(value, bool):
@@ -186,8 +186,8 @@ def _check_links(target: Target, where: str) -> None:
         for a, b, count in wires:
             if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MOST_LINKS or (name == "inside" and a == b):
                 raise LinksError(
-                    f"links.{name} of the target file {where!r} holds [{a}, {b}, {count}]; a wire connects two chips from 0 to {size - 1} "
-                    f"with 1 link or more, {MOST_LINKS:,} at most."
+                    f"links.{name} of the target file {where!r} contains [{a}, {b}, {count}]; a wire connects two chips from 0 to "
+                    f"{size - 1} with 1 to {MOST_LINKS:,} links."
                 )
     alone = _unreached(target.chips, links)
     if alone:

@@ -1,1 +1,1 @@
-"""Neurons as equations: the language, its derivatives, and kernels."""
+"""Neurons as equations: the equation language, derivatives, and kernels."""

@@ -1,6 +1,6 @@
-"""Neuron equations to a :class:`~snnc.compiler.neurons.kernel.Kernel`: forward code and its adjoint.
+"""Derivation of a :class:`~snnc.compiler.neurons.kernel.Kernel` from neuron equations: forward code and its adjoint.
 
-The adjoint is reverse accumulation over single assignments: with incoming gradients d_o, d_s,
+The adjoint is computed by reverse accumulation over single assignments, with incoming gradients d_o and d_s::
 
     d_x  =  incoming d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
 
@@ -41,16 +41,16 @@ def derive_kernel(
     model
         The neuron.
     surrogate
-        Derivative of ``spike`` and ``spike_ge``; besides ``x`` it may read parameters of the neuron.
+        Derivative of ``spike`` and ``spike_ge``; in addition to ``x``, it may read parameters of the neuron.
     learnable
         The author's names of the parameters to differentiate.
     ports
-        Output ports that are read, ``o0`` first; any state or assigned name. By default ``model.outputs``.
+        Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
 
     Raises
     ------
     NeuronDefinitionError
-        A learnable name is not a parameter, or a port does not exist.
+        A name in `learnable` is not a parameter, or a port does not exist.
     """
     learned = set(learnable)
     if learned - set(model.parameters):
@@ -83,7 +83,7 @@ def derive_kernel(
 
 
 def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset[str], surrogate: Surrogate) -> tuple[Assignment, ...]:
-    """Return the code that turns incoming gradients into those of inputs, previous states and parameters."""
+    """Return the code that computes gradients of inputs, previous states and parameters from incoming gradients."""
     results = {**{previous(s): f"d_{s}_prev" for s in equations.states}, **{n: f"d_{n}" for n in (*equations.inputs, *learnable)}}
     active = set(results)
     for assignment in equations.assignments:
@@ -109,7 +109,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
 
 
 def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[Assignment, ...]:
-    """Share subexpressions, order the statements by their reads, and convert them to snnc's code with the names ``r0``, ``r1`` ….
+    """Share subexpressions, order the statements by dependency, and convert them to snnc's code with the names ``r0``, ``r1`` ….
 
     Only `results` keep their names.
     """
@@ -142,7 +142,7 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
     """Differentiate `assignment` with respect to each name in `wanted` that it reads; derivatives that are 0 are omitted.
 
-    A function without surrounding arithmetic is replaced by the name of its value, so the adjoint need not recompute it.
+    A function without surrounding arithmetic is replaced by the name of its value, so that the adjoint does not recompute it.
     """
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:

@@ -1,4 +1,4 @@
-"""Forward values that are 0 or 1 by construction."""
+"""Detection of forward values that are 0 or 1 by construction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """Return whether `expression` is a spike, a comparison, or a product, complement or choice of these."""
+    """Return whether `expression` is a spike, a comparison, or a product, complement or selection of these."""
     match expression:
         case Number(value):
             return value in (0.0, 1.0)

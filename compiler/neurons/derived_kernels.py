@@ -1,7 +1,7 @@
-"""A cache of derived kernels, by their inputs.
+"""Cache of derived kernels, by the inputs of the derivation.
 
-Deriving a kernel needs sympy, whose import alone takes half a second: for a network that was compiled before, this is more than
-everything else up to its first training step. A kernel is stored as text in the language of neuron equations, which is parsed and never
+Deriving a kernel needs SymPy, whose import alone takes half a second; for a network that was compiled before, this is more time than all
+other work up to the first training step. A kernel is stored as text in the language of neuron equations, which is parsed and never
 evaluated.
 """
 
@@ -25,7 +25,7 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 LARGEST: Final = 1 << 20
-"""Maximum size of a file in bytes; kernels need a few thousand."""
+"""Maximum size of a file in bytes; kernels have a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
     "stored_values",
@@ -40,9 +40,9 @@ _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not i
 def cached_kernel(
     model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
 ) -> Kernel:
-    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; if there is none, derive and store it.
+    """Return the cached kernel of a neuron, surrogate, learnable parameters and ports; derive and store it on a miss.
 
-    Files that cannot be read or written, or hold anything else, are ignored.
+    Files that cannot be read or written, or with other contents, are ignored.
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
@@ -79,7 +79,7 @@ def _read(path: Path) -> Kernel | None:
 
 
 def _write(path: Path, kernel: Kernel) -> None:
-    """Write the kernel, completely or not at all, if reading it back gives an equal one."""
+    """Write the kernel, completely or not at all, if reading it returns an equal kernel."""
     data = to_data(kernel)
     try:
         if from_data(data) != kernel:
@@ -90,21 +90,21 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data, without its rounded values, which are chosen after the derivation."""
+    """Return the kernel as JSON data, without its rounded values, which are determined after the derivation."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
 
 
 def from_data(data: dict[str, Any]) -> Kernel:
-    """Return the kernel from the `data` of :func:`to_data`.
+    """Return the kernel from the result of :func:`to_data`.
 
     Raises
     ------
     EquationError
-        Code contains more than assignments, or assignments that are too long.
+        The code contains statements other than assignments, or is too long.
     KeyError, TypeError
-        The data are not those of a kernel.
+        The data do not describe a kernel.
     """
     names: dict[str, Any] = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)

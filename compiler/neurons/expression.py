@@ -1,4 +1,4 @@
-"""The expression language of neuron equations, as an immutable tree.
+"""Expression language of neuron equations, as an immutable tree.
 
 ::
 
@@ -6,7 +6,7 @@
     Call       = function (expression, ...)      functions and their arity: FUNCTIONS
 
 Text is parsed through Python's :mod:`ast` with a whitelist of node types; it is never evaluated. The tree keeps the
-order in which the author wrote the operations, because float32 results depend on it.
+author's order of operations, because float32 results depend on it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import EquationError
 
+SPIKES: Final = ("spike", "spike_ge")
+"""Functions whose value is 1 where a neuron fires."""
 MAX_TEXT: Final = 20_000
 MAX_DEPTH: Final = 200
 
@@ -73,7 +75,7 @@ FUNCTIONS: Final[Mapping[str, int]] = {
     "ge": 2,  # 1 where a >= b, else 0; derivative 0
     "where": 3,  # b where a != 0, else c; no derivative through a
 }
-"""Function name to number of arguments."""
+"""Number of arguments of each function."""
 
 _BINARY: Final[Mapping[type[ast.operator], str]] = {
     ast.Add: "add",
@@ -97,7 +99,7 @@ class Assignment:
 
 
 def call(function: str, *args: Expression | float) -> Call:
-    """Apply `function`, turning plain numbers into :class:`Number`.
+    """Return a call of `function`; plain numbers are converted to :class:`Number`.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def call(function: str, *args: Expression | float) -> Call:
     if FUNCTIONS.get(function) != len(args):
         raise EquationError(
             f"'{function}' with {len(args)} argument(s) is not in the equation language; "
-            f"it knows {', '.join(f'{name}/{arity}' for name, arity in FUNCTIONS.items())}."
+            f"its functions are {', '.join(f'{name}/{arity}' for name, arity in FUNCTIONS.items())}."
         )
     return Call(function, tuple(Number(float(a)) if isinstance(a, int | float) else a for a in args))
 
@@ -118,15 +120,15 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
     Raises
     ------
     EquationError
-        The text contains anything but assignments of whitelisted expressions, with the faulty line.
+        The text contains anything but assignments of whitelisted expressions; the message contains the line.
     """
     if len(text) > MAX_TEXT:
-        raise EquationError(f"the equations are {len(text)} characters long; at most {MAX_TEXT} are read.")
+        raise EquationError(f"the equations are {len(text)} characters long; the limit is {MAX_TEXT}.")
     lines = [line.strip() for line in text.strip().splitlines()]
     try:
         module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise EquationError(f"the equations cannot be read: {error}. Write one 'name = expression' per line.") from None
+        raise EquationError(f"the equations cannot be parsed: {error}. Write one 'name = expression' per line.") from None
     found: list[Assignment] = []
     for statement in module.body:
         match statement:
@@ -140,11 +142,11 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
 def parse_expression(text: str) -> Expression:
     """Parse one expression; see :func:`parse_assignments`."""
     if len(text) > MAX_TEXT:
-        raise EquationError(f"the expression is {len(text)} characters long; at most {MAX_TEXT} are read.")
+        raise EquationError(f"the expression is {len(text)} characters long; the limit is {MAX_TEXT}.")
     try:
         return _from_ast(ast.parse(text.strip(), mode="eval").body, 0)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise EquationError(f"the expression {text[:60]!r} cannot be read: {error}.") from None
+        raise EquationError(f"the expression {text[:60]!r} cannot be parsed: {error}.") from None
 
 
 def _name(name: str) -> str:
@@ -155,7 +157,7 @@ def _name(name: str) -> str:
 
 def _from_ast(node: ast.expr, depth: int) -> Expression:
     if depth > MAX_DEPTH:
-        raise EquationError(f"the expression nests deeper than {MAX_DEPTH} levels.")
+        raise EquationError(f"the expression is nested deeper than {MAX_DEPTH} levels.")
     match node:
         case ast.Constant(value=bool()):
             pass
@@ -174,9 +176,9 @@ def _from_ast(node: ast.expr, depth: int) -> Expression:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return call(name, *(_from_ast(a, depth + 1) for a in args))
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
-            raise EquationError(f"the arguments of '{name}' are given in order, without names.")
+            raise EquationError(f"the arguments of '{name}' must be positional.")
         case ast.Call(func=ast.Name(id=name)):
-            raise EquationError(f"the function '{name}' is not known; the known ones are {', '.join(FUNCTIONS)}.")
+            raise EquationError(f"the function '{name}' is unknown; use {', '.join(FUNCTIONS)}.")
         case _:
             pass
     raise EquationError(f"{_excerpt(node)} is not allowed in equations.")
@@ -200,7 +202,7 @@ def _excerpt(node: ast.expr) -> str:
 
 
 def to_text(expression: Expression) -> str:
-    """Print `expression` in the language that :func:`parse_expression` reads; the round trip is the identity."""
+    """Print `expression` as text for :func:`parse_expression`; the round trip is the identity."""
     return _text(expression, 0)
 
 
@@ -238,8 +240,16 @@ def symbols(expression: Expression) -> Iterator[str]:
                 yield from symbols(argument)
 
 
+def calls(expression: Expression) -> Iterator[Call]:
+    """Yield the calls in `expression`, each before those in its arguments."""
+    if isinstance(expression, Call):
+        yield expression
+        for argument in expression.args:
+            yield from calls(argument)
+
+
 def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Replace symbols by expressions; names missing in `values` stay."""
+    """Replace symbols by expressions; names not in `values` are unchanged."""
     match expression:
         case Symbol(name):
             return values.get(name, expression)
@@ -249,7 +259,7 @@ def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expr
 
 
 def transform(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
-    """Rebuild `expression` bottom-up, applying `rule` to each rebuilt node."""
+    """Rebuild `expression` bottom-up, and apply `rule` to each rebuilt node."""
     if isinstance(expression, Call):
         expression = Call(expression.function, tuple(transform(a, rule) for a in expression.args))
     return rule(expression)

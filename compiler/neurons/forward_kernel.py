@@ -1,4 +1,4 @@
-"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`, without derivatives and stored values."""
+"""Lowering of neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`, without adjoint and saved values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def forward_kernel(model: NeuronModel, ports: Iterable[str] | None = None) -> Ke
     model
         The neuron.
     ports
-        Output ports that are read, ``o0`` first; any state or assigned name. By default ``model.outputs``.
+        Output ports that are read, in the order ``o0``, ``o1``, …; each is a state or an assigned name. By default ``model.outputs``.
 
     Raises
     ------
@@ -63,12 +63,12 @@ def assemble(
 
 
 def numbering(*code: Iterable[Assignment]) -> dict[str, str]:
-    """Number the surviving intermediates in the order in which they appear."""
+    """Return new names of the remaining intermediates, numbered in order of appearance."""
     names = dict.fromkeys(a.target for assignments in code for a in assignments if a.target.startswith("k"))
     return {name: f"k{n}" for n, name in enumerate(names)}
 
 
 def renamed(assignments: Iterable[Assignment], names: dict[str, str]) -> tuple[Assignment, ...]:
-    """Return `assignments` with other names for targets and symbols."""
+    """Return `assignments` with targets and symbols renamed by `names`."""
     values: dict[str, Expression] = {old: Symbol(new) for old, new in names.items()}
     return tuple(Assignment(names.get(a.target, a.target), substitute(a.value, values)) for a in assignments)

@@ -1,4 +1,4 @@
-"""Run assignments over NumPy arrays: the semantics of expressions, for the reference backend and for tests."""
+"""Interpreter of assignments over NumPy arrays: the semantics of expressions, for the reference back end and for tests."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _erf: Final = np.vectorize(math.erf, otypes=[np.float64])
 def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
     """Run `assignments` in order and return the assigned values.
 
-    Everything is computed in the widest floating type of `environment`: constants do not widen float32. A value that
+    All values are computed in the widest floating type of `environment`: constants do not widen float32. A value that
     does not depend on an array has no dimensions; NumPy's broadcasting applies throughout.
 
     Parameters
     ----------
     assignments
-        Straight-line code; ``detach(x)`` is ``x``.
+        Straight-line code; ``detach(x)`` evaluates to ``x``.
     environment
-        Values of the names that are read before they are assigned.
+        Values of names that are read before they are assigned.
     """
     values = {name: np.asarray(value) for name, value in environment.items()}
     floating = [value.dtype for value in values.values() if np.issubdtype(value.dtype, np.floating)]

@@ -1,6 +1,6 @@
 """Neuron models as data: states, parameters, input ports and an ordered list of elementwise equations.
 
-A state has the previous step's value before the equations assign it, and the current step's value after.
+A state has the previous step's value before its assignment, and the current step's value after it.
 Any assigned name, and any state, can be an output port.
 """
 
@@ -15,22 +15,22 @@ from snnc.compiler.neurons.expression import FUNCTIONS, Assignment, parse_assign
 
 @dataclass(frozen=True)
 class NeuronModel:
-    """One kind of neuron.
+    """Model of one kind of neuron.
 
     Parameters
     ----------
     name
-        Name in reports ("LIF"); several models may have the same name, because models are compared by value.
+        Name in reports ("LIF"); names need not be unique, because models are compared by value.
     inputs
-        Input ports; the currents at a port are summed. The first is the default port.
+        Input ports; the currents at a port are summed. The first port is the default.
     states
         State names with their default initial values.
     parameters
-        Parameter names with their default values; a population may give its own, a scalar or one per neuron.
+        Parameter names with their default values; a population may override them with a scalar or one value per neuron.
     equations
-        One time step, in order.
+        Equations of one time step, in order.
     outputs
-        Output ports; the first is the default port. Each is a state or an assigned name.
+        Output ports; the first port is the default. Each is a state or an assigned name.
     """
 
     name: str
@@ -58,7 +58,7 @@ def neuron(
     params: Mapping[str, float] | None = None,
     output: str | Iterable[str] = "s",
 ) -> NeuronModel:
-    """Make a model from the text of its equations.
+    """Return a model from the text of its equations.
 
     Raises
     ------
@@ -91,10 +91,10 @@ def _check(model: NeuronModel) -> None:
     where = f"neuron '{model.name}'"
     repeated = sorted({n for n in declared if declared.count(n) > 1})
     if repeated:
-        raise NeuronDefinitionError(f"{where}: {', '.join(repeated)} is declared twice; give each port, state and parameter its own name.")
+        raise NeuronDefinitionError(f"{where}: {', '.join(repeated)} is declared twice; ports, states and parameters need distinct names.")
     for name in [*declared, *(a.target for a in model.equations)]:
         if not name.isidentifier() or "__" in name or name in FUNCTIONS:
-            raise NeuronDefinitionError(f"{where}: {name!r} cannot be a name (a function, or holds '__').")
+            raise NeuronDefinitionError(f"{where}: {name!r} cannot be a name (it is a function, not an identifier, or contains '__').")
     known = set(declared)
     for assignment in model.equations:
         unknown = sorted(set(symbols(assignment.value)) - known)
@@ -106,7 +106,7 @@ def _check(model: NeuronModel) -> None:
             raise NeuronDefinitionError(f"{where}: '{assignment}' assigns an input or parameter; use a new name.")
         known.add(assignment.target)
     if not model.outputs:
-        raise NeuronDefinitionError(f"{where} has no output; name one in 'output'.")
+        raise NeuronDefinitionError(f"{where} has no output; set 'output'.")
     missing = [o for o in model.outputs if o not in known or o in model.inputs or o in model.parameters]
     if missing:
         raise NeuronDefinitionError(f"{where}: the output {', '.join(missing)} is neither a state nor assigned.")

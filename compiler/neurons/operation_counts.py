@@ -1,4 +1,4 @@
-"""Numbers of operations of each kind in straight-line code, for cost models."""
+"""Operation counts of straight-line code by kind, for cost models."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "where": ("compare", "select"),
     "detach": (),
 }
-"""The operations of each function of the language, as printed by :mod:`snnc.backends.codegen.printing`."""
+"""Operations of each function of the language, as printed by :mod:`snnc.backends.codegen.printing`."""
 
 
 def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
-    """Count operations for one neuron; kinds that do not occur are omitted. A ``where`` over a comparison compares once."""
+    """Return the operation counts for one neuron, without zeros. A ``where`` over a comparison compares once."""
     counts: Counter[str] = Counter()
 
     def count(expression: Expression) -> Expression:

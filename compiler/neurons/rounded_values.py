@@ -1,8 +1,8 @@
-"""Values of the backward pass that can be stored in 16 bits, and the offsets subtracted before rounding.
+"""Selection of values of the backward pass that can be stored in 16 bits, and of the offsets subtracted before rounding.
 
-Rounding keeps signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward pass
-sees the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8 (bfloat16) or in 2^11 (float16). A value
-that is used for a decision in another way stays float32.
+Rounding must preserve signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward
+pass reads the actual spikes, and the surrogate's slope, which is steepest there, has an error of at most 1 in 2^8 (bfloat16) or 2^11
+(float16). A value that determines a decision in another way stays float32.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from snnc.compiler.neurons.kernel import Kernel
 _SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
 _COMPARISONS: Final = frozenset({"gt", "ge"})
 _EXACT, _SIGNED, _ROUNDED = range(3)
-"""Unchanged by rounding; changed, but with the same sign; changed."""
+"""Effects of rounding on a value: unchanged; changed with the same sign; changed."""
 
 
 class _DecidesError(Exception):
-    """A rounded value would change a decision."""
+    """Rounding may change a decision."""
 
 
 def rounded_values(kernel: Kernel) -> dict[str, Expression]:
-    """Return the names of `kernel.history` and `kernel.saved` that may be rounded, and the subtracted offset: 0 or a threshold."""
+    """Return the names of `kernel.history` and `kernel.saved` that can be rounded, with the subtracted offset: 0 or a threshold."""
     found: dict[str, Expression] = {}
     for name in (*kernel.history, *kernel.saved):
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
@@ -46,21 +46,21 @@ def _centres(expression: Expression, names: Collection[str], parameters: Collect
 
 
 def _constant(expression: Expression, parameters: Collection[str]) -> bool:
-    """Return whether `expression` is the same at all steps."""
+    """Return whether `expression` is constant over the steps."""
     return set(symbols(expression)) <= set(parameters)
 
 
 class _Rounding:
-    """Effect on values of a kernel's backward code if `names` are rounded as distances from `centre`."""
+    """Propagation of rounding through a kernel's backward code, if `names` are rounded as distances from `centre`."""
 
     def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
         self.kernel, self.names, self.centre = kernel, names, centre
         self._kinds = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
-        # Comparisons that only the adjoint has are the ends of a surrogate's support: rounding may put a value on either side of them.
+        # Comparisons that occur only in the adjoint are bounds of a surrogate's support, which rounded values may cross.
         self._authored = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:
-        """Return whether rounding would change more than the magnitude of a value."""
+        """Return whether rounding may change more than the magnitude of a value."""
         try:
             for assignment in self.kernel.backward:
                 self._kinds[assignment.target] = self._kind(assignment.value)

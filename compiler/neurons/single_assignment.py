@@ -1,8 +1,8 @@
-"""The equations of a neuron as single assignments under canonical names (see :mod:`snnc.compiler.neurons.kernel`).
+"""Neuron equations as single assignments with canonical names (see :mod:`snnc.compiler.neurons.kernel`).
 
-Every function except sums, products, quotients, constant powers and ``detach`` gets a separate assignment with plain
+Every function except sums, products, quotients, constant powers and ``detach`` gets its own assignment with plain
 operands, so the adjoint can refer to its value and to its argument exactly as the forward code computed them.
-:func:`inline` undoes this for printing. The order of the author's operations never changes.
+:func:`inline` undoes this for printing. The author's order of operations never changes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from snnc.compiler.neurons.neuron import NeuronModel
 
 _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg", "detach"})
 _PRODUCTS: Final = frozenset({-2.0, -1.0, 0.5, 1.0, 2.0, 3.0})
-"""Exponents for which products, quotients and roots give what PyTorch's pow gives."""
+"""Exponents for which products, quotients and roots have the same results as PyTorch's pow."""
 _MAX_DEPTH: Final = 12
-"""Maximum nesting of sums and products; deeper ones are split, so that sympy's recursion stays shallow."""
+"""Maximum nesting of sums and products; deeper expressions are split to limit the recursion of SymPy."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Equations:
     outputs: tuple[str, ...]
     assignments: tuple[Assignment, ...]
     hoisted: frozenset[str]
-    """Names that the author did not write."""
+    """Names introduced by the lowering."""
     labels: Mapping[str, str]
 
 
@@ -100,7 +100,7 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
 
 @dataclass
 class _AssignmentBuilder:
-    """Collects single assignments; `names` maps the author's names to the current canonical ones."""
+    """Builder of single assignments; `names` maps the author's names to the current canonical names."""
 
     names: dict[str, str]
     assignments: list[Assignment] = field(default_factory=list)
@@ -172,7 +172,7 @@ def _depth(expression: Expression) -> int:
 
 
 def live(assignments: Iterable[Assignment], roots: Iterable[str]) -> tuple[Assignment, ...]:
-    """Keep the assignments that `roots` depend on."""
+    """Return the assignments that `roots` depend on."""
     needed = set(roots)
     kept: list[Assignment] = []
     for assignment in reversed(tuple(assignments)):
@@ -190,7 +190,7 @@ def reads(assignments: Iterable[Assignment], results: Iterable[str]) -> set[str]
 
 
 def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
-    """Inline the values of `names` that are read once."""
+    """Return the assignments with the values of `names` that are read once inlined."""
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}

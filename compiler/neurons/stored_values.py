@@ -1,9 +1,9 @@
-"""The smallest set of arrays that a sequence must keep to compute its adjoint.
+"""Selection of the smallest set of arrays that must be stored over a sequence to compute the adjoint.
 
 A forward value can be recomputed if it is stored or if all its operands can be recomputed. So the stored values must
 cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is
-one array and gives both its values, before and after the step. The search is exact; for models far larger than usual neurons it stops at a
-bound and keeps the best cut found so far.
+one array and provides both its values, before and after the step. The search is exact; for models far larger than usual neurons, it stops
+at a bound and returns the best cut found so far.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COSTLY: Final = frozenset({"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin
 
 @dataclass(frozen=True)
 class StoredValues:
-    """The values that a sequence keeps, and those that the adjoint recomputes from them."""
+    """Values stored over a sequence, and values that the adjoint recomputes from them."""
 
     history: tuple[str, ...]
     saved: tuple[str, ...]
@@ -30,7 +30,7 @@ class StoredValues:
 
 
 def choose_storage(equations: Equations, needed: Iterable[str]) -> StoredValues:
-    """Choose the smallest storage from which all `needed` forward values follow; ties prefer states, then less work."""
+    """Choose the smallest storage from which all `needed` forward values can be computed; ties prefer states, then less work."""
     search = _Search(equations, frozenset(needed) - set(equations.parameters))
     search.run(frozenset())
     history = tuple(s for s in equations.states if s in search.best)
@@ -41,7 +41,7 @@ def choose_storage(equations: Equations, needed: Iterable[str]) -> StoredValues:
 
 @dataclass
 class _Search:
-    """Branch and bound: some unstored path must be cut at one of its values; try each."""
+    """Branch-and-bound search: an uncut path must be cut at one of its values, and each is tried."""
 
     equations: Equations
     needed: frozenset[str]
@@ -56,7 +56,7 @@ class _Search:
         }
         self._work = {a.target: _work(a) for a in self.equations.assignments}
         self._array = {previous(s): s for s in self.equations.states}
-        """The array that holds a value: a history for both values of a state, else the value's own."""
+        """Stored array of a value: the history for both values of a state, else the value itself."""
 
     def run(self, stored: frozenset[str]) -> None:
         if stored in self._seen or len(self._seen) > MAX_CUTS:
@@ -93,7 +93,7 @@ class _Search:
         return self._array.get(name, name) in stored
 
     def _open_path(self, stored: Collection[str]) -> list[str] | None:
-        """Return a shortest path from a needed value back to an input or previous state without stored values."""
+        """Return a shortest path without stored values from a needed value back to an input or previous state."""
         queue = deque([name] for name in sorted(self.needed) if not self._is_stored(name, stored))
         visited = {path[0] for path in queue}
         while queue:

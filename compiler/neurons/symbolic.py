@@ -1,7 +1,7 @@
-"""Conversion of snnc's expressions to sympy and back, for the derivation of adjoints.
+"""Conversion of expressions to SymPy and back, for the derivation of adjoints.
 
-Only sums, products, quotients and numeric powers become sympy's own nodes; every other function of the language is a class
-of :mod:`snnc.compiler.neurons.symbolic_functions`. sympy parses nothing: objects are created one by one.
+Only sums, products, quotients and numeric powers become nodes of SymPy; every other function of the language is a class
+of :mod:`snnc.compiler.neurons.symbolic_functions`. SymPy does not parse text: its objects are created directly.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 
 
 def symbol(name: str) -> Sympy:
-    """Return the sympy symbol of a name."""
+    """Return the SymPy symbol of a name."""
     return sympy.Symbol(name)
 
 
 def number(value: float) -> Sympy:
-    """Return the sympy number of a constant.
+    """Return the SymPy number of a constant.
 
-    Only -1, 0 and 1 become integers, so that products with them vanish: sympy computes with integers exactly, and a user's
-    nested powers of them would not terminate; its floating-point numbers stay small.
+    Only -1, 0 and 1 become integers, so that products with them simplify: SymPy computes exactly with integers, and a user's
+    nested powers of integers might not terminate; floating-point numbers have a bounded size.
     """
     _check_finite(value)
     return sympy.Integer(int(value)) if value in (-1.0, 0.0, 1.0) else sympy.Float(value)
@@ -37,7 +37,7 @@ def number(value: float) -> Sympy:
 
 def _check_finite(value: float) -> None:
     if not math.isfinite(value):
-        raise EquationError("a constant part of the equations is not a finite number.")
+        raise EquationError("a constant of the equations is not finite.")
 
 
 def to_sympy(expression: Expression) -> Sympy:
@@ -86,14 +86,14 @@ def _grouped(base: Sympy) -> Sympy:
 
 
 def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> Expression:
-    """Convert back to cheap code: small powers as products, quotients of products, constants last folded.
+    """Convert back to cheap code: small powers as products, quotients of products, folded constants.
 
     Parameters
     ----------
     expression
-        Made of the nodes of :func:`to_sympy`.
+        Expression with the nodes of :func:`to_sympy`.
     name
-        Assigns a name to a subexpression that is used more than once, and returns its symbol.
+        Function that assigns a name to a subexpression that is used more than once, and returns its symbol.
     """
     if expression.is_Symbol:
         return Symbol(expression.name)
@@ -142,7 +142,7 @@ def _sum(expression: Sympy, name: Callable[[Expression], Expression]) -> Express
 
 
 def _product(expression: Sympy, name: Callable[[Expression], Expression]) -> tuple[int, Expression]:
-    """Return the sign and the absolute product of a term."""
+    """Return the sign of a term, and the product without it."""
     if expression.is_Number:
         value = _constant(expression).value
         return (-1 if value < 0 else 1), Number(abs(value))

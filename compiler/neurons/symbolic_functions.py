@@ -1,7 +1,7 @@
-"""The functions of the equation language as sympy classes.
+"""Functions of the equation language as SymPy classes.
 
-Each has its derivatives (``fdiff``), in terms of its own value if that is cheaper, and no rewriting rules, so
-sympy does not change the author's expressions.
+Each class defines derivatives (``fdiff``), in terms of its own value if that is cheaper, and no rewriting rules, so that
+SymPy does not change the author's expressions.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, Final, TypeAlias
 import sympy
 
 Sympy: TypeAlias = Any
-"""A sympy expression (sympy has no type information)."""
+"""A SymPy expression (SymPy has no type information)."""
 
 
 class Elementwise(sympy.Function):  # type: ignore[misc]
-    """A function of the equation language, opaque to sympy except for its derivative."""
+    """A function of the equation language, opaque to SymPy except for its derivatives."""
 
 
 Derivative: TypeAlias = Callable[..., Sympy]
-"""(value of the function, its arguments) -> derivative by one of them."""
+"""(value of the function, arguments) -> derivative with respect to one argument."""
 
 
 def _function(name: str, *derivatives: Derivative | None) -> Any:
@@ -46,7 +46,7 @@ Power: Final[Sympy] = _function("Power", lambda power, x, n: n * Power(x, n - 1)
 Where: Final[Sympy] = _function("Where", None, lambda where, c, a, b: Where(c, 1, 0), lambda where, c, a, b: Where(c, 0, 1))
 Detach: Final[Sympy] = _function("Detach", None)
 PowerBase: Final[Sympy] = _function("PowerBase", lambda base, x: sympy.S.One)
-"""A sum raised to a power: versions of sympy differ in the factors that they extract from one."""
+"""Base of a power that is a sum: versions of SymPy differ in the factors that they extract from sums."""
 
 CLASSES: Final[Mapping[str, Any]] = {
     "exp": Exp,
@@ -60,7 +60,7 @@ CLASSES: Final[Mapping[str, Any]] = {
     "sin": Sin,
     "cos": Cos,
     "pow": Power,  # with an exponent that is not a constant
-    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # of equal arguments, the first has the derivative 1
+    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # if equal, the first argument has the derivative 1
     "max": _function("Max", lambda max_, a, b: Ge(a, b), lambda max_, a, b: Gt(b, a)),
     "gt": Gt,
     "ge": Ge,
@@ -69,4 +69,4 @@ CLASSES: Final[Mapping[str, Any]] = {
     "spike": _function("Spike", None),  # partial_derivatives replaces its derivative with the surrogate
     "spike_ge": _function("SpikeGe", None),
 }
-"""Function of the equation language -> its class."""
+"""SymPy classes by function of the equation language."""

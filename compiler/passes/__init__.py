@@ -1,1 +1,1 @@
-"""Passes over the graph, one per file; :mod:`snnc.compiler.passes.flow` lists them in order."""
+"""Passes over graphs, one per file; :mod:`snnc.compiler.passes.flow` lists them in order."""

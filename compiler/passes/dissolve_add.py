@@ -1,4 +1,4 @@
-"""A population's port sums its inputs, so an Add before it is not needed."""
+"""Pass that removes Adds before populations, whose ports sum their inputs anyway."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from snnc.compiler.passes.edit import add_edge, has_initial_value
 
 @dataclass(frozen=True)
 class DissolveAdd:
-    """Connect the sources of an Add to its consumer if that is a population's port or another Add.
+    """Connect the sources of an Add to its consumer if the consumer is a population or another Add.
 
-    An Add with several consumers is dissolved only if its sources are inputs and populations: a Linear would need a relay for each.
+    An Add with several consumers is dissolved only if its sources are inputs and populations: a Linear source would need a relay for
+    each consumer.
     """
 
     name: ClassVar[str] = "dissolve-add"

@@ -1,4 +1,4 @@
-"""An average becomes a sum and then one division, as in frameworks, with the same bits on every backend."""
+"""Pass that splits averages into a sum and one division, as in frameworks, so that results agree bit for bit on every back end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _Average: TypeAlias = Pool | Reduce
 class DivideAverages:
     """Split averages over windows and axes, unless every count is a power of two.
 
-    Backends add up weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
-    change a spike. Division by a power of two does not round, so such averages stay.
+    Back ends sum weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
+    change a spike. Division by a power of two does not round, so such averages are kept.
     """
 
     name: ClassVar[str] = "divide-averages"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with sums instead of such averages."""
+        """Return the graph with sums and divisions instead of such averages."""
         changed, ports = graph.copy(), port_map(graph)
         for name, operation in graph.of_type(Pool, Reduce):
             (before,) = graph.incoming(name)

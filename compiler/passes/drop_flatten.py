@@ -1,4 +1,4 @@
-"""Flatten and Reshape change no value: connect their consumers to their source."""
+"""Pass that removes Flatten and Reshape, which change no values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from snnc.compiler.passes.edit import without
 class DropFlatten:
     """Remove every Flatten and Reshape whose consumers can read its source directly.
 
-    One before an Output stays: it gives the result its shape.
+    A Flatten or Reshape before an Output is kept, because it defines the shape of the result.
     """
 
     name: ClassVar[str] = "drop-flatten"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph without them."""
+        """Return the graph without these nodes."""
         return without(graph, [name for name, _ in graph.of_type(Flatten, Reshape)])

@@ -1,4 +1,4 @@
-"""Small edits of graphs that several passes share; except for :func:`without`, they modify their argument, so passes copy it first."""
+"""Graph edits shared by passes; except for :func:`without`, they modify their argument, so passes copy the graph first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_edge(graph: Graph, edge: Edge) -> None:
 
 
 def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
-    """Give node `name` another operation; its edges stay."""
+    """Replace the operation of node `name`; its edges are kept."""
     graph.nx.nodes[name]["operation"] = operation
 
 
@@ -29,14 +29,14 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 
 
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
-    """Return whether `edge`'s source may be nonzero before the first step, as states are, so that two delays cannot simply be added."""
+    """Return whether the source of `edge`, such as a state, may be nonzero before the first step, so that delays cannot be added."""
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states
     return state or any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
 
 
 def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
-    """Return whether `name`, which passes its one input on unchanged, can be removed without changing shapes or first values."""
+    """Return whether `name`, which passes its only input on unchanged, can be removed without changing shapes or initial values."""
     (before,) = graph.incoming(name)
     if before.source == name:
         return False
@@ -58,7 +58,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
 
 
 def without(graph: Graph, names: Iterable[str]) -> Graph:
-    """Return a copy of `graph` without the nodes of `names` that can be removed; each passes its one input on unchanged."""
+    """Return a copy of `graph` without the nodes of `names` that can be removed; each passes its only input on unchanged."""
     graph = graph.copy()
     for name in names:
         if can_bypass(graph, name, port_map(graph)):

@@ -1,4 +1,4 @@
-"""Turn each nearly dense Sparse that training does not change into a Linear."""
+"""Pass that converts nearly dense Sparse weights that training does not change to Linear."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snnc.compiler.passes.edit import replace_operation
 
 @dataclass(frozen=True)
 class FillSparse:
-    """Store sparse weights as dense ones, zeros included.
+    """Store sparse weights as dense weights, with zeros.
 
     Parameters
     ----------
     trains
-        Whether the network will be trained: if so, a learnable Sparse is left alone, because training would change the added zeros.
+        Whether the network will be trained: if so, a learnable Sparse is kept, because training would change the added zeros.
     least
-        A Sparse is filled if at least this fraction of the matrix has an entry.
+        Minimum fraction of entries with which a Sparse is converted.
 
-    The pass is not part of the default flow, because the reference engine computes with the entries only.
+    The pass is not part of the default flow, because the reference engine computes only with the entries.
     """
 
     trains: bool
@@ -29,7 +29,7 @@ class FillSparse:
     name: ClassVar[str] = "fill-sparse"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return a copy of the graph in which each such Sparse is a Linear."""
+        """Return a copy of the graph in which these Sparse nodes are Linear."""
         graph = graph.copy()
         for name, sparse in list(graph.of_type(Sparse)):
             entries = len(sparse.indices) / (sparse.shape[0] * sparse.shape[1])

@@ -1,4 +1,4 @@
-"""The order in which passes run."""
+"""Sequence of passes over a graph."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Pass(Protocol):
 
 
 DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
-"""The passes of every graph before it is lowered."""
+"""Passes that run on every graph before it is lowered."""
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow` and verify after each.
+    """Verify `graph`, run the passes of `flow`, and verify after each pass.
 
     Parameters
     ----------
     graph
         The graph; not changed.
     dump_after
-        Stop after the pass of this name.
+        Name of the pass after which the flow stops.
     flow
         The passes.
 
@@ -49,7 +49,7 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
     UnknownPassError
         `dump_after` is not a pass of `flow`.
     GraphError
-        The graph is refused by :func:`~snnc.compiler.ir.verify.verify`.
+        The graph fails :func:`~snnc.compiler.ir.verify.verify`.
     """
     passes = tuple(flow)
     if dump_after is not None and dump_after not in {p.name for p in passes}:

@@ -1,4 +1,4 @@
-"""A frozen Scale before or after a Linear or Conv becomes part of its weights."""
+"""Pass that folds a frozen Scale before or after a Linear or Conv into its weights."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Weighted: TypeAlias = Linear | Conv
 
 @dataclass(frozen=True)
 class FoldScale:
-    """Fold every Scale that training does not change into the Linear or Conv before it, or, if it is one number, after it.
+    """Fold every Scale that training does not change into the Linear or Conv before it or, if its factor is one number, after it.
 
     Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
-    Scale. The pass is not part of the default flow, because it changes weights that the author may want to keep: a front
+    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a front
     end runs it if the file's own weights are not needed.
     """
 
@@ -54,7 +54,7 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """Return one number per position of the first axis, or None if values differ along the others; no values stand for 0."""
+    """Return one number per position of the first axis, or None if values differ along other axes; without values, return zeros."""
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
@@ -82,7 +82,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
 
 
 def _shift_reaches_all_weights(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
-    """Return whether the bias of `scale` reaches every weight at every step, and delays can be added."""
+    """Return whether the bias of `scale` reaches every weight at every step, and whether delays can be added."""
     if after.delay and has_initial_value(graph, before):
         return False
     if scale.bias is None:

@@ -1,4 +1,4 @@
-"""Relay populations for values that no population computes and that a Linear or an Output cannot read directly."""
+"""Pass that adds relay populations for values that no population computes and that a Linear or an Output cannot read directly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, r
 
 @dataclass(frozen=True)
 class MaterialiseRelays:
-    """Leave only populations and inputs as sources of connections.
+    """Make populations and inputs the only sources of connections.
 
-    Afterwards an operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a
-    Population; a Concat reads Inputs and Populations and leads to Populations; a Flatten or Reshape is only between one of these
-    and an Output. No other operations remain between them.
+    Afterwards, an operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a Population; a
+    Concat reads Inputs and Populations and has Populations as consumers; a Flatten or Reshape occurs only between one of these and an
+    Output. No other operations remain between them.
     """
 
     name: ClassVar[str] = "materialise-relays"
@@ -38,7 +38,7 @@ class MaterialiseRelays:
 
 
 def _weightless(graph: Graph) -> list[str]:
-    """Return the operations without weights: sums first, because the treatment of their inputs depends on the result."""
+    """Return the operations without weights: sums first, because the treatment of their inputs depends on them."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
 

@@ -1,4 +1,4 @@
-"""Chains of linear operations, merged if the result is the same to the last bit."""
+"""Pass that merges chains of linear operations if results stay equal bit for bit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.passes.edit import without
 
 @dataclass(frozen=True)
 class MergeLinear:
-    """Remove every OneToOne of weight 1: the operation before or after it takes over its delays.
+    """Remove every OneToOne of weight 1, and add its delays to adjacent edges.
 
     Products of weights are not merged: rounding would differ, and learnable weights would be lost.
     """
@@ -19,5 +19,5 @@ class MergeLinear:
     name: ClassVar[str] = "merge-linear"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph without them."""
+        """Return the graph without these nodes."""
         return without(graph, [name for name, operation in graph.of_type(OneToOne) if operation.weight is None])

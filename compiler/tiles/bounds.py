@@ -1,4 +1,4 @@
-"""Two lower bounds of a training step, to which predictions are compared.
+"""Two lower bounds on the cycles of a training step, to compare predictions with.
 
 *Balance bound*: the codelets and supersteps of the plan, distributed perfectly. With ``A`` tiles (all tiles of the chips that the plan may
 use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers), ``e``
@@ -33,7 +33,7 @@ VECTOR: Final = 2
 
 
 def balance_bound(problem: MappingProblem, steps: Sequence[SuperstepDraft], phases: Sequence[Phase], tiles: int) -> float:
-    """Cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
+    """Return the cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
     rate = tiles * problem.target.exchange_bytes_per_cycle
     cycles = 0.0
     for step, phase in zip(steps, phases, strict=True):
@@ -43,7 +43,7 @@ def balance_bound(problem: MappingProblem, steps: Sequence[SuperstepDraft], phas
 
 
 def ideal_bound(problem: MappingProblem, tiles: int) -> float:
-    """Cycles of a training step with ideal event loops, ids that move once and one barrier a step and direction."""
+    """Return the cycles of a training step with ideal event loops, ids that move once and one barrier per step and direction."""
     issues = sum(_issues(problem, link) for link in problem.network.links)
     moved = sum(_moved_bytes(problem, bus_id) for bus_id in problem.bus) if tiles > 1 else 0.0
     directions = 2 if problem.training else 1
@@ -52,7 +52,7 @@ def ideal_bound(problem: MappingProblem, tiles: int) -> float:
 
 
 def _issues(problem: MappingProblem, link: Link) -> float:
-    """Issues of one connection in a time step of the whole batch, both directions."""
+    """Return the instruction issues of one connection in a time step of the whole batch, in both directions."""
     rows = problem.window_events(link) if link.events else link.inputs
     width = problem.target.compute.fp32_width or VECTOR
     row = ceil_div(link.outputs, width) if link.dense else 1.0 / (1 if link.events else width)
@@ -69,7 +69,7 @@ def _issues(problem: MappingProblem, link: Link) -> float:
 
 
 def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
-    """Bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
+    """Return the bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)

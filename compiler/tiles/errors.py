@@ -15,7 +15,7 @@ class MappingOptionError(SnncError):
 
 
 class CapacityError(SnncError):
-    """A spike capacity or an activity is outside its range, or names a buffer that moves no spikes."""
+    """A spike capacity or an activity is outside its range, or is given for a buffer that sends no spikes."""
 
     code = "SNNC-E311"
 
@@ -52,12 +52,12 @@ class Knob:
 
     @property
     def text(self) -> str:
-        """The options as on a command line."""
+        """The options as written on a command line."""
         return " ".join(f"{name} {value}" for name, value in self.options)
 
 
 class TooBigError(SnncError):
-    """A tile would have to hold more than its memory.
+    """A tile would need more memory than it has.
 
     Attributes
     ----------
@@ -94,14 +94,14 @@ class TooBigError(SnncError):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """All attributes as JSON types."""
         names = ("needed", "available", "tile", "phase", "layer", "category", "category_bytes")
         knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
 class HopelessError(TooBigError):
-    """The outputs of a sequence by themselves need many times the available memory, so no search is made."""
+    """The outputs of a sequence alone need many times the available memory, so no plan is searched."""
 
     code = "SNNC-E263"
 
@@ -119,7 +119,7 @@ class PublishedNetError(SnncError):
 
 
 class PublishedOptionError(SnncError):
-    """A number given to the model of the published program is outside its range."""
+    """An option of the model of the published program is outside its range."""
 
     code = "SNNC-E317"
 
@@ -131,7 +131,7 @@ class PublishedLayoutError(SnncError):
 
 
 class StrategyError(SnncError):
-    """The text names no strategy of placement that snnc knows."""
+    """No placement strategy has this name."""
 
     code = "SNNC-E323"
 
@@ -143,7 +143,7 @@ class NoPartitionerError(SnncError):
 
 
 class BaselineTooBigError(TooBigError):
-    """In every form of a baseline some tile would have to hold more than its memory; `needed` is the number of bytes."""
+    """Every form of a baseline needs more memory on some tile than the tile has; `needed` is that number of bytes."""
 
     code = "SNNC-E325"
 

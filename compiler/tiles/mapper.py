@@ -1,4 +1,4 @@
-"""Maps a StepProgram onto a target: checks the request, runs the searches and writes the plan of the fastest."""
+"""Entry point of the mapper: check a request, search for layouts, and write the plan of the fastest one."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from snnc.compiler.tiles.search.quick_estimates import HOPELESS, Populations, Qu
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
-"""Of two variants that share placements, local search also refines the slower one if it is slower by less than this factor."""
+"""Of two searches that share placements, local search also refines the slower one if it is slower by less than this factor."""
 RIVAL_MARGIN: Final = 1.01
-"""Local search is skipped if the placement of another plan is slower by this factor than it is in that plan."""
-OF_PROGRAM: Final = ("network", "schedule", "estimated")
+"""Local search is skipped if the placement of a rival plan is slower here than in that plan by more than this factor."""
+PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
 """Fields of a request that depend only on the program."""
 
 
@@ -94,15 +94,16 @@ def make_plan(
     activity_source
         Where `activity` comes from, for reports.
     capacity
-        Events per sample that fit into a window: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
+        Events per sample that fit into a window: for all buses, or by StepProgram buffer. None: derived from measured activity if there
+        is any, else the full width.
     mode
-        How further events are treated: "exact" sends further windows, "drop" keeps the lowest ids.
+        Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
     support
         Measured fraction of neurons that receive gradient per step (that spiked, or are inside the surrogate's support), by buffer.
     gradient_capacity
         Entries per sample that fit into a window of the backward pass, in the form of `capacity`.
     gradients
-        How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
+        How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
         "dense", for all; "auto", whichever is predicted to be faster.
     recompute
         Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
@@ -115,8 +116,8 @@ def make_plan(
         Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next, if the network allows
         it; None: if that is predicted to be faster.
     packed
-        Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
-        if nothing fits otherwise.
+        Whether the target tiles of a connection pack rows of weights next to each other before they send them to the source tiles, which
+        then receive fewer fragments; None: only if nothing fits otherwise.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -124,8 +125,8 @@ def make_plan(
     placer
         Placements to use instead of the search; the fastest is chosen.
     effort
-        Changes that local search tries around the best placement, in units of a network with one population on one tile: a
-        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
+        Number of changes that local search tries around the best placement, for a network with one population on one tile; a network
+        twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
@@ -138,11 +139,11 @@ def make_plan(
     MappingOptionError, CapacityError
         An option is outside its range.
     NoScheduleError
-        A cycle of the network holds no delay.
+        A cycle of the network contains no delay.
     TooBigError
-        A tile would have to hold more than its memory; a HopelessError if that is clear without a search.
+        A tile would need more memory than it has; a HopelessError if that is clear without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
-        The strategy is not known, its partitioner is not installed, or no form of it fits.
+        The strategy is unknown, its partitioner is not installed, or no form of it fits.
     """
     check_strategy(strategy)
     check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)
@@ -156,13 +157,13 @@ def make_plan(
     sizes = (network, schedule, target, steps, batch, mode, activity, capacity, chips, support, gradient_capacity, gradients)
     request = MappingRequest(*sizes, *measured, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
-    arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
+    arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}}
     clocks = estimates.clocks if estimates is not None and placer is None else None
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
     known = clocks.plan(known_arguments, target) if clocks and known_arguments else None
     if known is not None:
         return known
-    found, fastest = _found(request, arguments, strategy, placer, estimates, effort, quick=quick)
+    found, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
@@ -174,7 +175,7 @@ def make_plan(
     raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
 
 
-def _found(
+def _run_searches(
     request: MappingRequest,
     arguments: Mapping[str, Any],
     strategy: str,
@@ -184,19 +185,19 @@ def _found(
     *,
     quick: bool,
 ) -> tuple[list[Search], Search]:
-    """Return all searches and the fastest after local search; continue from a quick estimate of the same request if there is one."""
+    """Return all searches and the fastest after local search; continue from a quick estimate of the same request if one exists."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.found))
     found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return found, _given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
-    several = estimate.several if estimate is not None and resumed else _several(found, request)
-    fastest = _settled(several, request, estimates, effort, quick=quick)
+        return found, _fastest_given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+    candidates = estimate.candidates if estimate is not None and resumed else _candidates(found, request)
+    fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
         estimates.record(_populations(request), fastest.cycles())
-        estimates.add(QuickEstimate(arguments, found, several))
+        estimates.add(QuickEstimate(arguments, found, candidates))
     return found, fastest
 
 
@@ -205,11 +206,11 @@ def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, eff
     if strategy != SNNC:
         return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
     nearest = smallest_misfit(found)
-    return misfit_error(nearest.problem, nearest.misfit, (request, partial(_attempt, effort=effort)) if advises else None)
+    return misfit_error(nearest.problem, nearest.misfit, (request, partial(_plan_bytes, effort=effort)) if advises else None)
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """Sizes that two requests must share for a placement of one to serve the other."""
+    """Return the key that two requests share if a placement of one is valid for the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -221,48 +222,50 @@ def _same_windows(request: MappingRequest) -> bool:
     return len(problems) == len({problem.windowed for problem in problems})
 
 
-def _settled(several: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool) -> Search:
-    """The fastest search after local search, which is skipped if another plan is certainly faster."""
+def _fastest_refined(
+    candidates: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool
+) -> Search:
+    """Return the fastest search after local search, which is skipped if another plan is certainly faster."""
     populations = _populations(request)
     if estimates is not None and quick:
-        found = _refined(several, effort)
+        found = _refine_all(candidates, effort)
         if found.cycles() <= HOPELESS * estimates.fastest(populations):
             found.price_exactly(QUICK_EXACT_PRICES)
         return found
     if estimates is None:
-        refined = _refined(several, effort)
+        refined = _refine_all(candidates, effort)
         return refined.price_exactly(QUICK_EXACT_PRICES if quick else refined.exact_price_count())
     rival = estimates.rival(populations)
     if rival is not None:
         with_rival_placement = min(
-            (search.use_estimates().run_placements([rival.placement]) for search in several), key=Search.cycles
+            (search.use_estimates().run_placements([rival.placement]) for search in candidates), key=Search.cycles
         ).price_exactly(QUICK_EXACT_PRICES)
         if with_rival_placement.cycles() > RIVAL_MARGIN * rival.cycles:
             return with_rival_placement
-    found = _refined([search.use_estimates() for search in several], effort)
+    found = _refine_all([search.use_estimates() for search in candidates], effort)
     found.price_exactly(found.exact_price_count())
     if found.best is not None:
         estimates.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
     return found
 
 
-def _several(found: list[Search], request: MappingRequest) -> list[Search]:
-    """Searches that are worth local search, over the ways to return gradients and to schedule relays."""
-    return _promising(_both_ways(_promising(found), request))
+def _candidates(found: list[Search], request: MappingRequest) -> list[Search]:
+    """Return the searches worth refining, for each way to return gradients and to schedule relays."""
+    return _promising(_with_fused(_promising(found), request))
 
 
-def _refined(several: Sequence[Search], effort: int) -> Search:
-    """The fastest search after local search."""
-    return min((search.refine(effort) for search in several), key=Search.cycles)
+def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
+    """Return the fastest search after local search."""
+    return min((search.refine(effort) for search in candidates), key=Search.cycles)
 
 
-def _given(found: Sequence[Search], request: MappingRequest) -> Search:
-    """The fastest search over given placements; relays and neurons share a superstep only if the request says so."""
-    return min(_both_ways(found, request) if request.fused else found, key=Search.cycles)
+def _fastest_given(found: Sequence[Search], request: MappingRequest) -> Search:
+    """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
+    return min(_with_fused(found, request) if request.fused else found, key=Search.cycles)
 
 
-def _both_ways(found: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Searches with relays and neurons in separate supersteps and in one; only one of them if the request says which."""
+def _with_fused(found: Iterable[Search], request: MappingRequest) -> list[Search]:
+    """Return the searches with relays and neurons in separate supersteps, and in a shared one; only one kind if the request chooses it."""
     both: list[Search] = []
     for search in found:
         fused = list(_fused(search)) if request.fused is not False else []
@@ -299,10 +302,10 @@ def _promising(found: Iterable[Search]) -> list[Search]:
     return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]
 
 
-def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
+def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
     """Plan a changed request and return the bytes of the fullest tile, in the fastest plan (quick: any) or in the smallest misfit."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), effort).price_exactly()).best
+    best = (min(found, key=Search.cycles) if quick else _refine_all(_candidates(found, request), effort).price_exactly()).best
     if best is not None:
         return PlannedBytes(best.memory.largest, best.layout.placement.chips)
     return PlannedBytes(bytes_needed(found), 0)

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
-"""Tile sizes that are tried grow by one part in this many."""
+"""Trial tile sizes grow by this fraction: one part in GROWTH."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -89,7 +89,7 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
 
 
 def _what(layout: Layout, tile: int, category: str, size: int) -> str:
-    """Name the largest category of a tile, which takes `size` bytes."""
+    """Describe the largest category of a tile, which takes `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
@@ -97,7 +97,7 @@ def _what(layout: Layout, tile: int, category: str, size: int) -> str:
 
 
 def _code(exchange: int) -> str:
-    """Name code with `exchange` bytes of exchange code, which grows with the fragments that a tile receives."""
+    """Describe code that includes `exchange` bytes of exchange code, which grows with the fragments that a tile receives."""
     return f"code ({exchange:,} of them exchange code, for fragments received from other tiles)"
 
 
@@ -141,7 +141,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
     """Return an error with the bytes that a baseline needs in the layout that comes closest to fitting."""
-    assert misfit is not None, "a baseline has one form at least, and none fits"
+    assert misfit is not None, "a baseline has at least one form, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile
     name, size = largest_category(memory.at_peak, tile)

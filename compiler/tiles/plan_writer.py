@@ -81,7 +81,7 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, the targets of each sample.
+    """Return the bytes that the host sends: inputs of all steps (with segments, some repeatedly) and, in training, all targets.
 
     A caller whose loss is external sends the adjoint of the output instead.
     """

@@ -1,4 +1,4 @@
-"""The input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
+"""Input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
-    """Input of placement, memory and prediction."""
+    """Input of placement, memory accounting and cycle prediction."""
 
     network: MappedNetwork
     schedule: TileSchedule
@@ -48,22 +48,22 @@ class MappingProblem:
     counts: Mapping[str, Array] = field(default_factory=dict)
     """Spikes of a buffer, [steps, samples], if measured."""
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """The same for neurons that receive gradient."""
+    """Neurons of a buffer that receive gradient, [steps, samples], if measured."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
-    """See :class:`snnc.compiler.ir.plan.Plan`."""
+    """Iterations of a segment; 0 without segments. See :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
-    """See :class:`snnc.compiler.ir.plan.Plan`."""
+    """Data stored outside the tiles. See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
     """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
     fused: TileSchedule | None = None
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
-    drawn: Memo = field(default_factory=Memo)
-    """Drawn or measured data of single values: independent of the schedule and of the kind of gradients."""
+    value_memo: Memo = field(default_factory=Memo)
+    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients."""
 
     @cached_property
     def forward(self) -> MappingProblem:
@@ -91,7 +91,7 @@ class MappingProblem:
         return EventTimeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
-        """Rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
+        """Return the rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
         rate = self.rates.get(buffer)
         mean = 0.0 if rate is None else float(rate.mean())
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
@@ -115,7 +115,7 @@ class MappingProblem:
         return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Numbers with which a relay requests further windows of `bus`."""
+        """Return the length of a relay's request for further windows of `bus`, in numbers."""
         return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
@@ -168,7 +168,7 @@ class MappingProblem:
         return found
 
     def steps_stored(self, source: BusSource) -> int:
-        """Steps that a relay stores: for an input all, or those of a segment; for a population those of a segment and of boundaries."""
+        """Return the steps a relay stores: of an input, all or those of a segment; of a population, those of a segment and boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -199,11 +199,11 @@ class MappingProblem:
         return found
 
     def returned_buses(self, layer: Layer) -> tuple[Bus, ...]:
-        """Buses over which gradients return to `layer` in windows."""
+        """Return the buses over which gradients return to `layer` in windows."""
         return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.outgoing if self.returns(link)))
 
     def backward_bytes(self, bus: Bus) -> int:
-        """Bytes of one sample's window that readers of `bus` receive in the backward pass."""
+        """Return the bytes of one sample's window that readers of `bus` receive in the backward pass."""
         return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
@@ -212,7 +212,7 @@ class MappingProblem:
         return {layer.id: layer for layer in self.network.layers}
 
     def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
-        """Buses that show a source, one for each lag."""
+        """Return the buses that carry a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())
 
     @cached_property
@@ -223,7 +223,7 @@ class MappingProblem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Layers that read a bus, in order (backward: layers that compute weight gradients)."""
+        """Return the layers that read a bus, in order (backward: layers that compute weight gradients)."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
@@ -237,11 +237,11 @@ class MappingProblem:
         return found
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose events may need further windows."""
+        """Return the buses whose events may need further windows."""
         return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
-        """Expected events of a sample and step."""
+        """Return the expected events per sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property
@@ -249,7 +249,7 @@ class MappingProblem:
         return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
 
     def support_events(self, bus: Bus) -> float:
-        """Expected entries of a sample in the first window of the backward pass."""
+        """Return the expected entries of a sample in the first window of the backward pass."""
         return self._support_events[bus.id]
 
     @cached_property
@@ -260,35 +260,35 @@ class MappingProblem:
         return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:
-        """Expected events of a sample in the first window that `link` reads; 0 for a link of values."""
+        """Return the expected events of a sample in the first window that `link` reads; 0 for a link of values."""
         return self._window_events.get(self.bus_of[link.id], 0.0)
 
     def further_windows(self, *, backward: bool = False) -> float:
-        """Expected further windows of a sequence in one direction."""
+        """Return the expected further windows of a sequence in one direction."""
         return self.timeline.further(backward=backward) if self.limited(backward=backward) else 0.0
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
-        """Distinct buses that `layer` reads."""
+        """Return the distinct buses that `layer` reads."""
         return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.incoming))
 
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Distinct (population, port) whose deltas the source gradients of `layer` read."""
+        """Return the distinct (population, port) whose deltas the source gradients of `layer` read."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Distinct (population, port) whose deltas every tile of `layer` reads completely."""
+        """Return the distinct (population, port) whose deltas every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:
-        """Sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
+        """Return the sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
         return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
 
     def delta_bytes(self, target: str, port: int) -> int:
-        """Bytes of a delta that sources read of a population's current."""
+        """Return the bytes of a delta that sources read of a population's current."""
         return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
     def ring_slots(self, source: BusSource) -> int:
-        """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
+        """Return the steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         return self._ring_slots.get(source.buffer, 0)
 
     @cached_property

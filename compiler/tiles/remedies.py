@@ -22,7 +22,7 @@ SECONDS: Final = 3.0
 TRIES: Final = 12
 """Maximum number of plans in the search for one number (a batch or a number of steps)."""
 FEWEST_TRIES: Final = 4
-"""The same once the time is over."""
+"""Maximum number of plans in that search after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between consecutive numbers: plans for small numbers take less time."""
 MOST_KNOBS: Final = 3
@@ -54,7 +54,7 @@ class Attempt(Protocol):
     """Plans a request; `quick`: with little effort, up to the first plan that fits."""
 
     def __call__(self, request: MappingRequest, *, quick: bool) -> PlannedBytes:
-        """Plan."""
+        """Plan the request."""
         ...
 
 
@@ -70,7 +70,7 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     needed
         Bytes of its fullest tile.
     attempt
-        Plans one.
+        Function that plans a request.
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
@@ -112,6 +112,8 @@ def _rank(remedy: TriedRemedy) -> tuple[bool, int]:
 
 @dataclass(frozen=True)
 class _Tries:
+    """Trial plans for the remedies of one request, within a time limit."""
+
     request: MappingRequest
     needed: int
     attempt: Attempt
@@ -119,11 +121,11 @@ class _Tries:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time limit has passed."""
         return time.process_time() > self.until
 
     def planned(self, remedy: TriedRemedy) -> TriedRemedy:
-        """Plan once more with full effort, if time remains."""
+        """Plan a remedy again with full effort, if time remains."""
         if self.late:
             return remedy
         return replace(remedy, result=self.attempt(remedy.request, quick=False), exact=True)
@@ -178,7 +180,7 @@ class _Tries:
         return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
 
     def _number(self, name: str, now: int) -> Iterator[TriedRemedy]:
-        """The largest number that fits, else the smallest possible."""
+        """Yield the largest number that fits, else the smallest possible one."""
         if now > _unit(self.request, name):
             value, result = self._largest(self.request, name, now)
             yield TriedRemedy(((f"--{name}", str(value)),), _with(self.request, name, value), result)
@@ -216,17 +218,17 @@ class _Tries:
             yield last
 
     def _named(self, target: Target) -> tuple[str, str]:
-        """The option for a larger machine."""
+        """Return the option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self) -> Iterator[TriedRemedy]:
-        """Smaller windows in mode "exact"."""
+        """Try smaller windows in mode "exact"."""
         size = _usual_capacity(self.request)
         if self.request.mode == "exact" and size is not None:
             yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
 
     def _dropping(self) -> Iterator[TriedRemedy]:
-        """Smaller windows, which drop events beyond their capacity."""
+        """Try smaller windows that drop events beyond their capacity."""
         events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
         if self.request.mode == "drop" or not events:
             return
@@ -241,9 +243,9 @@ class _Tries:
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
-    """Machines with more chips of the same kind, the smallest first.
+    """Return the machines with more chips of the same kind, the smallest first.
 
-    Known machines, one of each size; for an unknown machine, the same one twice and four times as large.
+    These are the known machines, one for each number of chips; for an unknown machine, the same one with twice and four times the chips.
     """
     known = [load_target(name) for name in target_names()]
     kind = [t for t in known if replace(mine, name=t.name, chips=t.chips, links=t.links) == t]
@@ -263,7 +265,7 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """The number of which `name` must be a multiple: float16 deltas need samples in pairs."""
+    """Return the unit of `name`: 2 samples for a batch with float16 deltas, which pair samples; else 1."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 
@@ -276,7 +278,7 @@ def _without_moments(request: MappingRequest) -> MappingRequest:
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:
-    """One capacity for all windows that the expected activity would rarely exceed; None if they are already no larger."""
+    """Return a capacity for all windows that the expected activity rarely exceeds; None if no window is larger."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]
     size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)

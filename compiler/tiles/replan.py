@@ -1,4 +1,4 @@
-"""Restores the placement of a plan, to predict it again with other activities or other exchange costs."""
+"""Reconstruction of the placement of a plan, to predict it again with other activities or other exchange costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.tiles.request_search import Placer
 def as_planned(plan: Plan) -> Placer:
     """Return a `placer` for `make_plan` that places every population as in `plan`, a plan on one chip.
 
-    Relays and losses are distributed anew, which gives the same result if the costs are the same.
+    Relays and losses are distributed again, which gives the same result if the costs are the same.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def as_planned(plan: Plan) -> Placer:
         The plan uses several chips; a plan does not say whether groups of them share the batch.
     """
     if plan.chips_used != 1:
-        raise ValueError(f"the plan uses {plan.chips_used} chips; only a plan on one can be priced again.")
+        raise ValueError(f"the plan uses {plan.chips_used} chips; only a plan on one chip can be priced again.")
     tiles = [tile for population in plan.populations for tile in population.all_tiles]
     ranges = tuple(_range_of(population) for population in plan.populations)
     return lambda _: [Placement(ranges, 1, shared=len(tiles) > len(set(tiles)))]

@@ -1,4 +1,4 @@
-"""The request for a mapping, its checks before the search, and the problems that follow from it."""
+"""Mapping requests: their checks, and the mapping problems derived from them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Iterations of a segment that is tried because nothing fits otherwise; 0: as in `recompute`."""
+    """Iterations of a segment, tried because nothing fits without segments; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """The data stored outside the tiles in that case; None: as in `streaming`, nothing if that is "auto"."""
+    """Data stored outside the tiles in that case; None: as in `streaming`, or nothing if that is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without."""
@@ -59,10 +59,10 @@ class MappingRequest:
     """Searches of a quick estimate of the same program."""
 
     def problems(self) -> Iterator[MappingProblem]:
-        """One problem for each way to size the windows, and for each way in which gradients return to sources of spikes.
+        """Yield one problem for each way to size the windows and each way to return gradients to sources of spikes.
 
-        Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
-        everything are tried as well. Capacities that the user gives are not changed.
+        Small windows, sized by the measured activity, save bytes but cost a test for further ones in every iteration, so full windows are
+        tried as well. Capacities given by the user stay unchanged.
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_support(self.network, self.support, expected)
@@ -92,18 +92,18 @@ class MappingRequest:
                 )
 
     def _segment(self) -> int:
-        """Iterations of a segment; 0 without a backward pass, or without a second segment."""
+        """Return the iterations of a segment; 0 without a backward pass, or without a second segment."""
         length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """The data stored outside the tiles; none without segments."""
+        """Return the data stored outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
-    def ways(self) -> tuple[Streamed, ...]:
-        """The sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
+    def streaming_choices(self) -> tuple[Streamed, ...]:
+        """Return the sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
 
         Histories need no recompute; data in streaming memory needs a machine that defines its rate.
         """
@@ -117,7 +117,7 @@ class MappingRequest:
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Lengths of segments to try if nothing fits without segments, the longest first."""
+        """Return the lengths of segments to try if nothing fits without segments, the longest first."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
@@ -125,12 +125,12 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Sets of sources whose gradients return in windows: none, and all possible ones."""
+        """Return the sets of sources whose gradients return in windows: none, and all possible ones."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield rates of spikes, and of neurons that receive gradient, from which to size windows; None for full windows."""
+        """Yield the rates of spikes, and of neurons that receive gradient, that set the window sizes; None for full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support
@@ -145,7 +145,7 @@ HOPELESS: Final = 4
 
 
 def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
-    """Check numbers and words.
+    """Check the numbers and keywords of a request.
 
     Raises
     ------
@@ -166,12 +166,12 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
 
 
 def check_streaming(target: Target, streaming: str) -> None:
-    """Check the data allowed outside the tiles.
+    """Check which data may be stored outside the tiles.
 
     Raises
     ------
     MappingOptionError
-        The word is not known, or the target has no such memory.
+        The keyword is unknown, or the target has no such memory.
     """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:
@@ -190,7 +190,7 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     Raises
     ------
     HopelessError
-        With the numbers.
+        The outputs need more than HOPELESS times the memory of a tile, or of all tiles.
     """
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:
@@ -211,7 +211,7 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     if whole > HOPELESS * room:
         raise HopelessError(
             f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {whole:,} bytes, and its "
-            f"{target.tiles:,} tiles have {room:,}. Take {max(1, batch * room // whole):,} samples at once or fewer, or shorter sequences.",
+            f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // whole):,} samples at once, or shorter sequences.",
             needed=whole,
             available=room,
             layer=widest.label,

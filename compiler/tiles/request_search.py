@@ -1,4 +1,4 @@
-"""Runs the searches of a mapping request: with and without segments, with ids or bits on relays, with packed rows of weights."""
+"""Searches of a mapping request: with and without segments, with ids or bits on relays, with and without packed rows of weights."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
-"""Ways whose best placement is slower by this factor are dropped before local search."""
+"""Searches whose best placement is slower by this factor are dropped before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
 PART: Final = 0.5
-"""Fraction of a tile that ids of one sample may fill."""
+"""Fraction of a tile's memory that the ids of one sample may fill; beyond it, relays store bits."""
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
@@ -42,7 +42,7 @@ def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | No
 
 
 def quick_searches(request: MappingRequest) -> list[Search]:
-    """The first placements that fit, with packed rows of weights if there are none without."""
+    """Search for the first placements that fit, with packed rows of weights if none fits without."""
     found = _quick_without_packing(request)
     if not any_fits(found) and _may_pack(request):
         packed = _quick_without_packing(replace(request, packed=True))
@@ -56,18 +56,18 @@ def any_fits(found: Iterable[Search]) -> bool:
 
 
 def smallest_misfit(found: Sequence[Search]) -> Search:
-    """The search that comes closest to fitting."""
+    """Return the search whose smallest misfit needs the fewest bytes."""
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
 def bytes_needed(found: Sequence[Search]) -> int:
-    """Tile memory in bytes with which the closest search would fit."""
+    """Return the tile memory in bytes with which the closest search would fit."""
     nearest = smallest_misfit(found)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Sources for which relays store bits; this depends on the rate of the host."""
+    """Sources for which relays store bits, for each problem of the request; this depends on the transfer rate of the host."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
@@ -77,12 +77,12 @@ def _may_pack(request: MappingRequest) -> bool:
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments: with as little data outside the tiles as possible, or with histories."""
+    """Search without segments and, if nothing fits, with segments that keep as much data as possible on the tiles, or with histories."""
     found = _searches(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC:
         return found
     rerun: list[Search] = []
-    for way in request.ways():
+    for way in request.streaming_choices():
         if all(search.too_big_after_sequence for search in rerun or found):
             break
         if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
@@ -91,9 +91,9 @@ def _without_packing(request: MappingRequest, strategy: str, placer: Placer | No
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
-    """The first placements that fit, with the shortest segments if there are none without recompute."""
+    """Search for the first placements that fit, with the shortest segments if none fits without recompute."""
     found = list(_each_quickly(request))
-    for way in request.ways():
+    for way in request.streaming_choices():
         lengths = () if any_fits(found) else request.lengths(way)
         if lengths:
             found = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
@@ -116,13 +116,13 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
 
 
 def _fastest_way(found: Sequence[Search]) -> list[Search]:
-    """The searches of the way with the least predicted time, including transfers from the host."""
+    """Return the searches with the fastest choice of streamed data, including transfers from the host."""
     best = min((search for search in found if search.best is not None), key=_time, default=None)
     return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
 
 
 def _time(search: Search) -> float:
-    """Cycles of a training step and of the transfers from the host before or in it."""
+    """Return the cycles of a training step and of the host transfers before or in it."""
     problem = search.problem
     rate = problem.target.host.bytes_per_second / problem.target.clock_hz if problem.target.host is not None else math.inf
     return search.cycles() + host_bytes(problem) / rate
@@ -152,7 +152,7 @@ def _each_quickly(request: MappingRequest) -> Iterator[Search]:
 def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
     """Search once for each way to size the windows (`quick`: for full windows).
 
-    If nothing fits, search again with relays that store bits wherever these are smaller.
+    If nothing fits, search again with relays that store bits wherever bits are smaller.
     """
     problems = list(request.problems())
     if quick:
@@ -165,9 +165,9 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
-    """Search for each problem; problems with the same way of gradients use the number of chips of the first.
+    """Search for each problem; problems that return gradients in the same way use the number of chips of the first of them.
 
-    The way of gradients with less work goes first. Placements that are much slower than the best are skipped.
+    The way to return gradients with less work is searched first. Placements that are much slower than the best are skipped.
     """
     found = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}
@@ -190,7 +190,7 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
-    """The search of a quick estimate for the same problem, reset to its estimates."""
+    """Return the search of a quick estimate for the same problem, reset to its estimates."""
     for search in request.estimated:
         if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
             return search.use_estimates()

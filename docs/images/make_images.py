@@ -1,6 +1,6 @@
-"""Draw the pictures of the documentation with snnc itself and a Chromium: ``python docs/images/make_images.py``.
+"""Draw the report picture of the documentation with snnc and Chromium: ``python docs/images/make_images.py``.
 
-Needs the packages of ``snnc[test]`` and a browser, as the tests of pages do (``.ci/browser`` prints its path).
+Needs the packages of ``snnc[test]`` and a browser, whose path ``.ci/browser`` prints.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def page() -> str:
 
 
 def screenshot(html: str) -> bytes:
-    """The top of a page."""
+    """A PNG of the top of the page."""
     browser_path = subprocess.run([HERE.parents[1] / ".ci" / "browser"], capture_output=True, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         file = Path(folder) / "report.html"

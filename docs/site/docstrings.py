@@ -13,7 +13,7 @@ DOUBLE = re.compile(r"``(.+?)``")
 
 
 def as_markdown(text: str) -> str:
-    """Return a docstring with reStructuredText's roles, literal blocks and code as Markdown has them."""
+    """Convert the reStructuredText roles, literal blocks and inline code of a docstring to Markdown."""
     return DOUBLE.sub(r"`\1`", ROLE.sub(r"`\1`", LITERAL.sub("", text)))
 
 

@@ -1,6 +1,6 @@
-"""Draw the map of the house from the imports: ``python docs/site/house.py`` writes docs/map.md and docs/images/house.svg.
+"""Draw the map of the code from its imports: ``python docs/site/house.py`` writes docs/map.md and docs/images/house.svg.
 
-Needs grimp, which import-linter brings. A room is a subpackage (or a module) of one of the four floors: api, frontends, backends, compiler.
+Needs grimp, a dependency of import-linter. A room is a subpackage (or a module) of one of the four floors: api, frontends, backends, compiler.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_dire
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
 PAGE = """# A map of the house
 
-For developers: the rooms of the code, what each is for, and which import which. [The rules](../CONTRIBUTING.md) say what a room may hold, and
-[a decision](decisions/0026-rooms.md) says where each module is.
+For developers: the packages of the code ("rooms"), their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a room, and
+[decision 26](decisions/0026-rooms.md) gives the reasons for this division.
 
 ![Four floors. The rooms of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a floor above it. The tables below list every room and what it imports.](images/house.svg)
 
-A line goes from a room down to one that it imports, inside its floor, and is left out where a path of other lines leads there. Arrows between floors are imports too. Picture and tables are
-written by `docs/site/house.py` from the imports themselves; a test compares them with the code, and import contracts in `pyproject.toml` fix the directions.
+Each floor is a subpackage of `snnc`. A line inside a floor connects a room with a room below that it imports; it is omitted if a path of other lines connects them. Arrows between floors are imports, too. `docs/site/house.py`
+writes the picture and the tables from the imports in the code; a test compares them with the code, and import contracts in `pyproject.toml` enforce the directions.
 """
 
 
@@ -46,7 +46,7 @@ def floor_of(module: str) -> tuple[str, str]:
 
 
 def imports() -> list[tuple[str, str]]:
-    """All imports between modules of snnc, as the checkout has them."""
+    """All imports between modules of snnc in this checkout."""
     with tempfile.TemporaryDirectory() as folder:
         link_package(Path(folder))
         done = subprocess.run([sys.executable, "-P", "-c", READ], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
@@ -54,7 +54,7 @@ def imports() -> list[tuple[str, str]]:
 
 
 def rooms(found: list[tuple[str, str]]) -> nx.DiGraph:
-    """The rooms, as (floor, room), with an edge for each import between two."""
+    """The rooms, as (floor, room), with an edge from each room to each room that it imports."""
     graph = nx.DiGraph()
     for a, b in found:
         one, other = floor_of(a), floor_of(b)
@@ -66,7 +66,7 @@ def rooms(found: list[tuple[str, str]]) -> nx.DiGraph:
 
 
 def purpose(floor: str, room: str) -> str:
-    """The first sentence of a room's docstring."""
+    """The first paragraph of a room's docstring, as Markdown."""
     place = ROOT / floor / room
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
@@ -74,7 +74,7 @@ def purpose(floor: str, room: str) -> str:
 
 
 def levels(graph: nx.DiGraph) -> list[list[str]]:
-    """The rooms of one floor by level: each above all that it imports."""
+    """The rooms of one floor by level: each room is above all rooms that it imports."""
     height = {}
     for room in reversed(list(nx.lexicographical_topological_sort(graph))):
         height[room] = max((height[other] + 1 for other in graph.successors(room)), default=0)
@@ -104,7 +104,7 @@ def drawn_floor(floor: str, graph: nx.DiGraph, left: float, top: float, width: f
 
 
 def picture(graph: nx.DiGraph) -> str:
-    """The map as SVG: api above, frontends and backends beside each other, the compiler below."""
+    """The map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
     wide = 1200.0
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
@@ -118,7 +118,7 @@ def picture(graph: nx.DiGraph) -> str:
         top += lowest + 44
     between = sorted({(a[0], b[0]) for a, b in graph.edges if a[0] != b[0]})
     for a, b in between:
-        if (a, b) != ("api", "compiler"):  # that way passes the floors between; the tables say it
+        if (a, b) != ("api", "compiler"):  # this arrow would cross the floors in between
             x = places[b if a == "api" else a][0]
             y, v = places[a][2] + 3, places[b][1] - 8
             parts.append(f'<line class="between" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{v:.0f}" marker-end="url(#tip)"/>')

@@ -1,7 +1,8 @@
-"""Look at the built site in Chromium: ``python docs/site/look.py SITE CHROMIUM [--all] [--pictures FOLDER]``.
+"""Check the built site in Chromium: ``python docs/site/look.py SITE CHROMIUM [--all] [--pictures FOLDER]``.
 
-Pages are opened wide and light, and narrow and dark. It fails where axe-core finds something serious, where a page is wider than the screen, and
-where the browser reports an error.
+A page of each kind is opened in a wide window with the light theme and in a narrow window with the dark theme; with --all, every page is
+opened in all four combinations. A page fails if axe-core finds a serious or critical violation, if it is wider than the screen, or if the
+browser reports an error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 PAGES = (
     *("", "contents/", "howto/install/", "howto/losses/", "reference/python/networks/", "reference/python/compiling/", "reference/cli/"),
@@ -22,22 +23,22 @@ PAGES = (
 )
 """A page of each kind."""
 FORMS = ((1300, "light"), (380, "dark"))
+ALL_FORMS = (*FORMS, (1300, "dark"), (380, "light"))
 GRAVE = ("serious", "critical")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serve a folder without a line for each file."""
+    """Serve a folder without logging requests."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""
 
 
-def faults(browser: Browser, address: str, width: int, scheme: str, picture: Path | None) -> list[str]:
-    """Open one page in one form and return what is wrong with it."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    page = context.new_page()
+def faults(page: Page, address: str, picture: Path | None) -> list[str]:
+    """Open one page and return its faults."""
     found: list[str] = []
-    page.on("pageerror", lambda error: found.append(f"error: {error}"))
+    note = functools.partial(_note, found)
+    page.on("pageerror", note)
     answer = page.goto(address)
     if answer is None or not answer.ok:
         return ["there is no such page"]
@@ -50,34 +51,41 @@ def faults(browser: Browser, address: str, width: int, scheme: str, picture: Pat
         if fault["impact"] in GRAVE:
             where = "; ".join(str(node["target"][0]) for node in fault["nodes"][:3])
             found.append(f"{fault['id']} ({fault['impact']}, {len(fault['nodes'])} times): {fault['help']}: {where}")
-    context.close()
+    page.remove_listener("pageerror", note)
     return found
+
+
+def _note(found: list[str], error: object) -> None:
+    found.append(f"error: {error}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("site", type=Path)
     parser.add_argument("chromium")
-    parser.add_argument("--all", action="store_true", help="all pages, not one of each kind")
-    parser.add_argument("--pictures", type=Path, help="folder for a picture of each")
+    parser.add_argument("--all", action="store_true", help="check all pages instead of one of each kind")
+    parser.add_argument("--pictures", type=Path, help="folder for a screenshot of each page")
     given = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(given.site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    pages = PAGES
+    pages, forms = PAGES, FORMS
     if given.all:
         pages = tuple(sorted(f"{p.parent.relative_to(given.site)}/".removeprefix("./") for p in given.site.rglob("index.html")))
+        forms = ALL_FORMS
     bad = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
-        for page in pages:
-            for width, scheme in FORMS:
-                name = f"{page.strip('/').replace('/', '_') or 'front'}-{width}-{scheme}.png"
+        for width, scheme in forms:
+            page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()  # type: ignore[arg-type]
+            for path in pages:
+                name = f"{path.strip('/').replace('/', '_') or 'front'}-{width}-{scheme}.png"
                 picture = given.pictures / name if given.pictures else None
-                for fault in faults(browser, f"http://127.0.0.1:{server.server_port}/{page}", width, scheme, picture):
-                    print(f"/{page} ({width} pixels, {scheme}): {fault}")
+                for fault in faults(page, f"http://127.0.0.1:{server.server_port}/{path}", picture):
+                    print(f"/{path} ({width} pixels, {scheme}): {fault}", flush=True)
                     bad += 1
+            page.context.close()
         browser.close()
-    print(f"{len(pages)} pages in {len(FORMS)} forms: {bad} faults")
+    print(f"{len(pages)} pages in {len(forms)} forms: {bad} faults")
     sys.exit(bad > 0)
 
 

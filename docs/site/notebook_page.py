@@ -1,4 +1,4 @@
-"""A notebook as a page of Markdown: what it says, its code, and what the code printed."""
+"""Convert notebooks to Markdown pages: text, code, and the output of the code."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from pathlib import Path
 
 
 def page_of(notebook: Path) -> str:
-    """Return a page with the cells of a notebook in their order.
-
-    Printed text follows its code, marked as output. The page links the notebook itself, which stands next to it.
-    """
+    """Return the cells of a notebook as a Markdown page; the printed text of a cell follows its code in a text block."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     parts = []
     for cell in cells:

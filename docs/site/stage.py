@@ -1,7 +1,7 @@
-"""Lay out the pages of the site for Zensical: ``python docs/site/stage.py FOLDER`` writes FOLDER/pages and FOLDER/zensical.toml.
+"""Prepare the pages of the site for Zensical: ``python docs/site/stage.py FOLDER`` writes FOLDER/pages and FOLDER/zensical.toml.
 
-The repository's pages link each other and files of the code by relative paths. They move to addresses without `docs/` here, so each link is
-rewritten; files that are linked, such as recipes and pictures, are copied. The navigation is the list of pages in docs/index.md.
+The repository's pages link to each other and to source files by relative paths. On the site their addresses have no `docs/`, so each link is
+rewritten; linked files, such as recipes and pictures, are copied. The navigation is the list of pages in docs/index.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENTRY = re.compile(r"^(?:(#{2,3}) (.+)|- \[(.+?)\]\(([^)]+)\).*)$")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page of the navigation, or a heading with what is below it."""
+    """A page of the navigation, or a heading with the entries below it."""
 
     title: str
     page: str = ""
@@ -39,7 +39,7 @@ class Entry:
 
 
 def address(path: str) -> str:
-    """Where a file of the repository is among the pages, both relative with `/`."""
+    """The path of a repository file within the site's pages; both paths are relative."""
     if path == FRONT:
         return "index.md"
     if path == CONTENTS:
@@ -77,13 +77,13 @@ def pages_of(entries: tuple[Entry, ...]) -> list[str]:
 
 
 def sources() -> list[str]:
-    """The repository's pages that the site shows, by path."""
+    """The paths of the repository's pages that the site shows."""
     found = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
     return sorted(p.relative_to(ROOT).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
 
 
 def rewritten(text: str, source: str) -> tuple[str, set[str]]:
-    """Return a page's text with the links as the site has them, and the files of the repository that it links and that are no pages."""
+    """Return a page's text with links rewritten for the site, and the linked repository files that are not pages."""
     files: set[str] = set()
 
     def link(found: re.Match[str]) -> str:
@@ -101,7 +101,7 @@ def rewritten(text: str, source: str) -> tuple[str, set[str]]:
 
 
 def link_package(folder: Path) -> None:
-    """Lay out the package as an installation does, for Griffe, which reads its docstrings without importing it."""
+    """Link the folders of the repository as the installed package `snnc`, for Griffe, which reads docstrings without importing the package."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "snnc").mkdir(parents=True)
     for part in [*(ROOT / "api").iterdir(), *(ROOT / name for name in ("compiler", "frontends", "backends"))]:
@@ -123,7 +123,7 @@ def write(folder: Path) -> None:
         place.write_text(text, encoding="utf-8")
     for file in files:
         if not (ROOT / file).is_file():
-            raise SystemExit(f"a page links {file}, which is no file of the repository")
+            raise SystemExit(f"a page links to {file}, which is not a file of the repository")
         place = pages / address(file)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, place)
@@ -133,7 +133,7 @@ def write(folder: Path) -> None:
     nav = navigation((ROOT / CONTENTS).read_text(encoding="utf-8"))
     outside = sorted({address(s) for s in sources()} - set(pages_of(nav)))
     if outside:
-        raise SystemExit(f"pages outside the navigation (add them to {CONTENTS}): {', '.join(outside)}")
+        raise SystemExit(f"pages that are not in the navigation (add them to {CONTENTS}): {', '.join(outside)}")
     settings = (here / "zensical.toml").read_text(encoding="utf-8")
     lines = ",\n".join(f"  {entry.toml()}" for entry in nav)
     (folder / "zensical.toml").write_text(settings.replace("nav = []", f"nav = [\n{lines},\n]").replace("docstrings.py", str(here / "docstrings.py")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Run the notebooks of this folder and store what they print: ``python docs/tutorial/make_notebooks.py``. Pages of the site show it."""
+"""Run the notebooks of this folder and store their output in them, for the site: ``python docs/tutorial/make_notebooks.py``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def run(notebook: Path) -> None:
-    """Run the cells of a notebook in one namespace, in an empty folder, and store the text that each prints."""
+    """Run the cells of a notebook in one namespace, in an empty folder, and store the printed text of each cell."""
     data = json.loads(notebook.read_text(encoding="utf-8"))
     scope: dict[str, Any] = {"__name__": "notebook"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -1,6 +1,6 @@
-"""The main job: a network that was trained in snnTorch, compiled for one IPU, run and trained there.
+"""Compile a network that was trained in snnTorch for one IPU, run it, and train it further.
 
-Every step is a command that is printed before it runs. Where no IPU is at hand, the program runs on the emulator.
+Every step is an snnc command, which is printed before it runs. Without an IPU, the program runs on the emulator.
 
     python examples/digits/main_job.py [--target gc200] [--folder build/digits]
 """
@@ -18,11 +18,11 @@ import numpy as np
 
 HERE = Path(__file__).parent
 EPOCHS = 5
-"""One may end above the loss that it began with: the network has been trained before, and batches differ."""
+"""Epochs of further training. After a single epoch the loss may be higher than before, because the network is already trained."""
 
 
 def snnc(*arguments: object) -> None:
-    """Print and run one snnc command; stop when it fails."""
+    """Print and run one snnc command; exit if it fails."""
     words = [str(a) for a in arguments]
     print(f"\n$ snnc {' '.join(words)}", flush=True)
     done = subprocess.run([sys.executable, "-c", "from snnc.cli.main import main; main()", *words], check=False)
@@ -70,7 +70,7 @@ def main() -> None:
 digits on {chosen.target}, {len(data["test_y"])} test samples, {facts["steps"]} steps
   snnTorch on this network       accuracy {facts["test_accuracy"]:.4f}
   snnc, the compiled program     accuracy {before:.4f}   loss {loss_before:.4f}
-  snnc, after {EPOCHS} epochs there    accuracy {after:.4f}   loss {loss_after:.4f}
+  snnc, after {EPOCHS} more epochs     accuracy {after:.4f}   loss {loss_after:.4f}
   report with the tile map: {work / "report.html"}
   {time.monotonic() - start:.0f} s in all""")
     if abs(before - facts["test_accuracy"]) > 0.005:

@@ -1,11 +1,11 @@
 """Train a small spiking network in snnTorch on scikit-learn's digits and export it: digits.onnx, digits.npz, digits.json.
 
-The three files are shipped, so this script is needed only to make them again:
+The three files are in the repository; this script is needed only to create them again:
 
     pip install torch snntorch scikit-learn onnx
     python examples/digits/make_digits.py
 
-The digits are the test part of the UCI "Optical Recognition of Handwritten Digits" set, as scikit-learn (BSD) carries it.
+The digits are the test part of the UCI "Optical Recognition of Handwritten Digits" set, as distributed with scikit-learn (BSD).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 
 
 class Digits(torch.nn.Module):
-    """64 inputs, 100 leaky neurons, 10 leaky neurons; the whole sequence in one call."""
+    """A network of 64 inputs, 100 leaky neurons and 10 leaky neurons; a call runs the whole sequence."""
 
     def __init__(self):
         super().__init__()
@@ -54,21 +54,21 @@ class Digits(torch.nn.Module):
 
 
 def latency_code(images: np.ndarray) -> np.ndarray:
-    """One spike a pixel, the earlier the brighter; black pixels stay silent. [samples, 64] of 0..16 -> [samples, STEPS, 64]."""
+    """Encode images [samples, 64] of 0..16 as [samples, STEPS, 64]: one spike per pixel, earlier for brighter ones, none for black."""
     when = np.rint((16 - images) / 15 * (STEPS - 1)).astype(int)
     spikes = np.arange(STEPS)[None, :, None] == when[:, None, :]
     return (spikes & (images > 0)[:, None, :]).astype(np.uint8)
 
 
 def accuracy(net: torch.nn.Module, x: np.ndarray, y: np.ndarray) -> float:
-    """Share of samples whose label's neuron fires most."""
+    """Return the share of samples for which the neuron of the label fires most."""
     with torch.no_grad():
         counts = net(torch.tensor(x, dtype=torch.float32).transpose(0, 1)).sum(0)
     return float((counts.argmax(1).numpy() == y).mean())
 
 
 def train(net: torch.nn.Module, x: np.ndarray, y: np.ndarray) -> None:
-    """Adam on the cross entropy of the spike counts."""
+    """Train with Adam on the cross entropy of the spike counts."""
     optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
     loss_of = functional.ce_count_loss()
     order = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""A convolutional network on events of a camera: bars that move in four directions, trained on the processor, mapped onto an IPU.
+"""Train a convolutional network on camera events of bars that move in four directions, and predict its time on an IPU.
 
     python examples/event_convolution/event_convolution.py [folder]
 """
@@ -19,7 +19,7 @@ DIRECTIONS = ("right", "left", "down", "up")
 
 
 def bars(samples, seed):
-    """Return events [samples, T, 2, side, side] and directions: the front of a bar turns pixels on, its back turns them off."""
+    """Return events [samples, T, 2, side, side] and directions: a bar's leading edge causes on events, its trailing edge off events."""
     random = np.random.default_rng(seed)
     y = random.integers(0, len(DIRECTIONS), samples)
     x = (random.random((samples, STEPS, 2, SIDE, SIDE)) < 0.005).astype(np.uint8)
@@ -36,7 +36,7 @@ def bars(samples, seed):
 
 
 def network():
-    """Two convolutions with pooling between them, then a dense readout."""
+    """Return a network of two convolutions with pooling, and a dense readout."""
     return snnc.Sequential(
         (2, SIDE, SIDE),
         snnc.Conv(8, 5, padding=2),

@@ -1,4 +1,4 @@
-"""Which machine, which batch? One network predicted over machines, batches and activities, before anything is built.
+"""Predict the training throughput of a network over machines, batch sizes and activities, before anything is built.
 
     python examples/exploring/exploring.py [folder]
 """
@@ -34,7 +34,7 @@ def main(folder):
 
 
 def draw(path, points):
-    """Draw throughput over the batch, a line a machine, a panel an activity."""
+    """Draw throughput over the batch size: a line for each machine, a panel for each activity."""
     figure, panels = plt.subplots(1, len(ACTIVITIES), figsize=(8, 3.2), sharey=True, layout="constrained")
     for panel, activity in zip(panels, ACTIVITIES, strict=True):
         for target in TARGETS:

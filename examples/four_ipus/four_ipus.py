@@ -1,4 +1,4 @@
-"""A recurrent network over four IPUs: planned for a whole Pod-4, and emulated on a small machine of four chips, with its report.
+"""Plan a recurrent network for a Pod-4, and train a smaller one on an emulated machine of four small chips, with a report.
 
     python examples/four_ipus/four_ipus.py [folder]
 """
@@ -16,7 +16,7 @@ STEPS, BATCH = 20, 16
 
 
 def network(inputs, *widths):
-    """Return recurrent layers and a readout of ten classes."""
+    """Return a network of recurrent layers and a readout of ten classes."""
     layers = [part for width in widths for part in (snnc.Dense(width), snnc.Recurrent(snnc.LIF(beta=0.9)))]
     return snnc.Sequential(inputs, *layers, snnc.Dense(10), snnc.LI(beta=0.9), name="four")
 
@@ -37,7 +37,7 @@ def main(folder):
         cycles = session.cycles()
         session.report(folder / "report.html")
     predicted, counted = cycles["predicted"], cycles["counted"]
-    print(f"2 x 96 neurons on four chips of 24 tiles: {predicted:,.0f} cycles a step (predicted), {counted:,.0f} (emulated)")
+    print(f"2 x 96 neurons on four chips of 24 tiles: {predicted:,.0f} cycles per step (predicted), {counted:,.0f} (emulated)")
     print(f"loss {history.losses[0]:.3f} -> {history.losses[-1]:.3f}; the report is {folder / 'report.html'}")
 
 

@@ -1,11 +1,11 @@
 """Export one network from snnTorch, Norse and SpikingJelly with their own exporters: NAME.nir and answers.npz.
 
-The files are shipped, so this script is needed only to make them again:
+The files are in the repository; this script is needed only to create them again:
 
     pip install torch snntorch norse spikingjelly nir nirtorch
     python examples/nir_frameworks/make_files.py
 
-The three networks have the same weights, but for a factor that makes up for how much of its input a framework's neuron takes in a step.
+The three networks have the same weights up to a factor that compensates for the input gain of the framework's neuron.
 Their neurons reset in different ways, so their spikes differ.
 """
 
@@ -26,7 +26,7 @@ STEPS, INPUTS, HIDDEN, OUTPUTS = 60, 16, 24, 6
 
 
 def layers(neurons, factor, *, bias=True):
-    """Return two dense layers with the same weights every time but for a factor, each followed by neurons."""
+    """Return two dense layers, each followed by neurons; the weights are the same in every call, up to the factor."""
     torch.manual_seed(0)
     parts = []
     for sources, targets in ((INPUTS, HIDDEN), (HIDDEN, OUTPUTS)):

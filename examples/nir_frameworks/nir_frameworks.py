@@ -1,4 +1,4 @@
-"""Three NIR files, each read as the framework that wrote it would run it, and compared with that framework's own spikes.
+"""Read NIR files of three frameworks, each in its dialect, and compare the spikes with those that the framework computed.
 
     python examples/nir_frameworks/nir_frameworks.py [folder]
 """
@@ -40,7 +40,7 @@ def main(folder):
 
 
 def draw(path, x, found, misread):
-    """Draw the spikes of the first sample, a panel for each reading."""
+    """Draw the spikes of the first sample, with a panel for the input, each dialect and the misread file."""
     panels = {"input": x, **found, "norse.nir read\nas snnTorch's": misread}
     figure, axes = plt.subplots(1, len(panels), figsize=(10, 2.2), layout="constrained")
     for axis, (title, spikes) in zip(axes, panels.items(), strict=True):

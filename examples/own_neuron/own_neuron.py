@@ -1,4 +1,4 @@
-"""A neuron of one's own as equations: run on the reference and on an emulated IPU, then trained on the processor.
+"""Define a neuron by equations, run it on the reference and on an emulated IPU, and train a network of it on the processor.
 
     python examples/own_neuron/own_neuron.py [folder]
 """
@@ -21,7 +21,7 @@ TIRED = snnc.Neuron(
     states={"v": 0, "b": 0},
     params={"beta": 0.9, "rho": 0.97, "kappa": 1.8},
     equations="""
-        z = spike(v - 1 - kappa*b)          # the spike of the step before resets
+        z = spike(v - 1 - kappa*b)          # the spike of the previous step, which resets
         b = rho*b + (1 - rho)*z             # each spike raises the threshold for a while
         v = beta*v + i - detach(z)
         s = spike(v - 1 - kappa*b)
@@ -31,7 +31,7 @@ TIRED = snnc.Neuron(
 
 
 def probe():
-    """Return a network of one such neuron, with its membrane and its adaptation as outputs."""
+    """Return a network of one neuron, with its spikes, membrane and adaptation as outputs."""
     net = snnc.Network("probe")
     current = net.input(1, kind="values", name="current")
     cell = net.population(1, TIRED, name="cell")
@@ -43,7 +43,7 @@ def probe():
 
 
 def bursts(samples, seed):
-    """Return spikes [samples, T, 20] and classes: which of two halves of the inputs was busy in the first third of the sequence."""
+    """Return spikes [samples, T, 20] and classes: the half of the inputs that fires more often in the first third of the sequence."""
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, samples)
     rate = np.full((samples, 60, 20), 0.02)
@@ -70,7 +70,7 @@ def main(folder):
 
 
 def draw(path, current, seen, losses):
-    """Draw the answer to a step of current, and the losses of training."""
+    """Draw the response to a step of current, and the losses of training."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=(3, 1), layout="constrained")
     time = np.arange(STEPS)
     left.plot(time, seen["membrane"][:, 0, 0], label="membrane v")

@@ -1,15 +1,15 @@
-"""Compile the networks of two papers on spiking networks on IPUs, small, and write data to train them on.
+"""Compile small versions of the networks of two papers on spiking networks on IPUs, and write data to train them on.
 
     python examples/papers/make.py somewhere
     cd somewhere
     snnc train sparse/ --recipe sparse_bptt.toml
     snnc train codes/ --recipe population_codes.toml
 
-``sparse``, of arXiv 2311.04386: at most 26 spikes of a layer of 512 (5 %) are sent in a step, and a second threshold limits which neurons
-take gradient: it begins 99 below the threshold, and goes half-way to 0.1 below it with each update. Neurons reset to 0, weights are
-fluctuation-driven for a rate of 1 %, and a regulariser holds the rates of hidden neurons near the capacity. ``codes``, of arXiv 2211.10725:
-the spikes of 50 neurons stand for a class, and sequences of one step do. The data are strokes of ten kinds that a pen draws, as events of
-34 x 34 pixels of two polarities over 20 steps, and as images.
+``sparse`` follows arXiv 2311.04386: a layer of 512 neurons sends at most 26 spikes (5 %) in a step, and only neurons above a second
+threshold receive gradient. The second threshold begins 99 below the threshold, and moves half-way to 0.1 below it with each update. Neurons
+reset to 0, weights are fluctuation-driven for a rate of 1 %, and a regulariser keeps the rates of hidden neurons near the capacity.
+``codes`` follows arXiv 2211.10725: 50 output neurons for each class, and sequences of one step. The data are ten kinds of pen strokes, as
+events of 34 x 34 pixels of two polarities over 20 steps, and as images.
 """
 
 import shutil
@@ -24,7 +24,7 @@ SIDE, STEPS, CLASSES = 34, 20, 10
 
 
 def strokes(samples, seed):
-    """Return spikes [samples, T, 2312] and kinds: a pen moves along four corners, which a kind has, and what it drew turns off later."""
+    """Return spikes [samples, T, 2312] and kinds: a pen visits the four corners of its kind; pixels turn on, and off some time later."""
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (CLASSES, 4, 2))
     random = np.random.default_rng(seed)
     kinds = random.integers(0, CLASSES, samples)
@@ -41,7 +41,7 @@ def strokes(samples, seed):
 
 
 def compile_sparse(folder, x, share=0.05, width=512):
-    """Compile four layers of weights whose hidden layers send at most a share of their neurons; weights fit `x` [samples, T, 2312]."""
+    """Compile a network whose three hidden layers send at most `share` of their spikes; `x` [samples, T, 2312] sets the initial weights."""
     layers = [part for _ in range(3) for part in (snnc.Dense(width), snnc.LIF(0.95, reset="zero"))]
     net = snnc.Sequential(2 * SIDE * SIDE, *layers, snnc.Dense(CLASSES), snnc.LI(0.95), name="sparse")
     graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=x.swapaxes(0, 1))

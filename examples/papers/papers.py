@@ -1,4 +1,4 @@
-"""The recipes of two papers on spiking networks on IPUs, trained small on the processor: sparse events, and population codes.
+"""Train small networks on the processor by the recipes of two papers on IPUs: sparse training, and population codes.
 
     python examples/papers/papers.py [folder]
 """
@@ -19,7 +19,7 @@ import make
 RECIPES = {"sparse": "sparse_bptt.toml", "codes": "population_codes.toml"}
 TITLES = {
     "sparse": "2311.04386: at most 26 of 512 spikes sent,\na second threshold that moves",
-    "codes": "2211.10725: one time step,\n50 neurons a class",
+    "codes": "2211.10725: one time step,\n50 neurons per class",
 }
 
 
@@ -37,7 +37,7 @@ def main(folder):
 
 
 def draw(path, found):
-    """Draw losses and validation accuracy over the epochs, a panel for each paper."""
+    """Draw the validation accuracy over the epochs, with a panel for each paper."""
     figure, panels = plt.subplots(1, len(found), figsize=(8, 3), sharey=True, layout="constrained")
     for panel, (project, history) in zip(panels, found.items(), strict=True):
         accuracy = history["validation"]["accuracy"]

@@ -1,4 +1,4 @@
-// A ring of leaky integrate-and-fire neurons over the tiles of one IPU: writes the spikes of every step to a file.
+// Runs a ring of leaky integrate-and-fire neurons on the tiles of one IPU and writes the spikes of every step to a file.
 //
 //   snnc emulate host.cpp codelets.cpp -- spikes.bin
 #include <poplar/DeviceManager.hpp>
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     const unsigned first = tile * perTile, last = first + perTile;
     for (const Tensor &t : {drive, membrane, before, fired})
       graph.setTileMapping(t.slice(first, last), tile);
-    // A tile reads one spike of each neighbour's tile: Poplar plans that exchange.
+    // A tile reads the spike of one neuron of each neighbouring tile; Poplar plans the exchange.
     const unsigned left = (first + neurons - 1) % neurons, right = last % neurons;
     Tensor around = concat({before.slice(left, left + 1), before.slice(first, last), before.slice(right, right + 1)});
     VertexRef v = graph.addVertex(step, "Fire",
@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
   DataStream in = graph.addHostToDeviceFIFO("drive", FLOAT, neurons), out = graph.addDeviceToHostFIFO("fired", FLOAT, neurons);
   Engine engine(graph, Repeat(steps, Sequence{Copy(in, drive), Execute(step), Copy(fired, before), Copy(fired, out)}));
   engine.load(device);
-  // Every neuron gets a current just too weak to fire on its own; two places get more for one step, one after the other.
+  // Every neuron gets a current slightly too weak to make it fire; two neurons get a stronger current for one step, at different times.
   std::vector<float> current(steps * neurons, 0.05f), spikes(steps * neurons);
   current[40 * neurons + 40] = current[70 * neurons + 110] = 2.0f;
   engine.connectStream("drive", current.data(), current.data() + current.size());

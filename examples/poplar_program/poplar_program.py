@@ -1,4 +1,4 @@
-"""A Poplar program written by hand, run on the emulator and compared with NumPy: waves on a ring of spiking neurons.
+"""Run a hand-written Poplar program on the emulator and compare it with NumPy: waves on a ring of spiking neurons.
 
     python examples/poplar_program/poplar_program.py [folder]
 """
@@ -27,7 +27,7 @@ def on_the_emulator(folder):
 
 
 def in_numpy():
-    """Return the spikes of the same ring, computed without tiles."""
+    """Return the spikes of the same ring [steps, neurons], computed in NumPy."""
     drive = np.full((STEPS, NEURONS), 0.05, np.float32)
     drive[40, 40] = drive[70, 110] = 2
     membrane, before, out = np.zeros(NEURONS, np.float32), np.zeros(NEURONS, np.float32), []

@@ -1,4 +1,4 @@
-"""Population codes: with several neurons a class, digits are read in one time step instead of 25 (the recipe of arXiv 2211.10725).
+"""Train population codes: several output neurons per class, and one time step instead of 25 (the recipe of arXiv 2211.10725).
 
     python examples/population_code/population_code.py [folder]
 """
@@ -17,18 +17,18 @@ import snnc
 
 DIGITS = Path(__file__).parents[1] / "digits" / "digits.npz"
 CASES = ((25, 1), (5, 1), (1, 1), (1, 10), (1, 50))
-"""Time steps, and neurons a class."""
+"""Time steps, and neurons per class."""
 
 
 def images(name):
-    """Return the digits' images, constant over time, [samples, 64] of 0 to 1: the data code brightness as the time of a spike."""
+    """Return the images [samples, 64] in [0, 1], recovered from the spike times that encode brightness, and the labels."""
     with np.load(DIGITS) as data:
         spikes, labels = data["x" if name == "train" else "test_x"], data["y" if name == "train" else "test_y"]
     return np.where(spikes.any(axis=1), 1 - 0.9 * spikes.argmax(axis=1) / 24, 0).astype(np.float32), labels
 
 
 def trained(steps, neurons, train, test):
-    """Train 64-128-(10 neurons) with spike counts as class scores; return the accuracy and the milliseconds an epoch."""
+    """Train 64-128-(10 x neurons) with spike counts as class scores; return the accuracy and the milliseconds per epoch."""
     layers = (snnc.Dense(128), snnc.LIF(beta=0.9), snnc.Dense(10 * neurons), snnc.LIF(beta=0.9))
     net = snnc.Sequential(64, *layers, name=f"code{steps}x{neurons}")
     options = {"steps": steps, "loss": "ce_count:classes=10", "optimizer": "adam:0.002", "surrogate": "fast_sigmoid:10"}
@@ -48,7 +48,7 @@ def main(folder):
     for steps, neurons in CASES:
         accuracy, taken = trained(steps, neurons, train, test)
         found.append((steps, neurons, accuracy, taken))
-        print(f"{steps:2d} steps, {neurons:2d} neurons a class: test accuracy {accuracy:.3f}, {taken:6.1f} ms an epoch (measured)")
+        print(f"{steps:2d} steps, {neurons:2d} neurons per class: test accuracy {accuracy:.3f}, {taken:6.1f} ms per epoch (measured)")
     draw(folder / "picture.png", found)
 
 
@@ -57,8 +57,8 @@ def draw(path, found):
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
     for steps, neurons, accuracy, taken in found:
         axes.scatter(taken, 100 * accuracy, s=40)
-        axes.annotate(f"T = {steps}, {neurons} a class", (taken, 100 * accuracy), xytext=(6, 4), textcoords="offset points", fontsize=9)
-    axes.set(xscale="log", xlabel="ms an epoch on this processor (measured)", ylabel="test accuracy, %", ylim=(None, 100))
+        axes.annotate(f"T = {steps}, {neurons} per class", (taken, 100 * accuracy), xytext=(6, 4), textcoords="offset points", fontsize=9)
+    axes.set(xscale="log", xlabel="ms per epoch on this processor (measured)", ylabel="test accuracy, %", ylim=(None, 100))
     axes.set_xlim(None, 4 * max(taken for *_, taken in found))
     figure.savefig(path, dpi=90)
 

@@ -3,8 +3,8 @@
     python examples/spoken_digits/make.py somewhere
     snnc train somewhere/build --recipe somewhere/shd.toml
 
-The files hold sweeps over the channels, a speed and a direction for each class, and not speech: the official files of SHD
-(https://zenkelab.org/datasets/) take their place.
+The files contain sweeps over the channels, with a speed and a direction for each class, and no speech; replace them by the official files
+of SHD (https://zenkelab.org/datasets/).
 """
 
 import shutil
@@ -28,7 +28,7 @@ def sweep(label, random):
 
 
 def write(path, samples, seed):
-    """Write a file with so many samples."""
+    """Write a file with the given number of samples."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, CLASSES, samples)
     with h5py.File(path, "w") as file:

@@ -1,4 +1,4 @@
-"""A recurrent network for spoken digits, trained from files in the format of SHD by the recipe shd.toml.
+"""Train a recurrent network on files in the format of SHD with the recipe shd.toml.
 
     python examples/spoken_digits/spoken_digits.py [folder]
 """
@@ -30,7 +30,7 @@ def main(folder):
 
 
 def draw(path, data, rows):
-    """Draw a sample of each class as it is in the file, and the losses of training and validation."""
+    """Draw a sample of each class from the file, and the losses of training and validation."""
     figure, axes = plt.subplots(1, make.CLASSES + 1, figsize=(10, 2.4), width_ratios=[1] * make.CLASSES + [1.4], layout="constrained")
     with h5py.File(data) as file:
         labels = list(file["labels"][:])

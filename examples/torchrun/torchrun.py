@@ -1,8 +1,8 @@
-"""A PyTorch training loop with a layer that snnc compiles, in one process and in two that torchrun starts (processor, gloo).
+"""Run a PyTorch training loop with a layer compiled by snnc, in one and in two processes of torchrun (processor, gloo).
 
     python examples/torchrun/torchrun.py [folder]
 
-Each process runs ``train`` of this file; without torchrun's variables the file starts both runs and draws their losses.
+Each process runs ``train`` of this file; without torchrun's environment variables the file starts both runs and draws their losses.
 """
 
 import json
@@ -31,7 +31,7 @@ def patterns(samples, seed):
 
 
 def train(folder):
-    """Train in this process, with a share of each batch; rank 0 writes the losses of the whole batches."""
+    """Train in this process on its share of each batch; rank 0 writes the losses of whole batches."""
     torch.distributed.init_process_group("gloo")
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     net = snnc.Sequential(50, snnc.Dense(64), snnc.Recurrent(snnc.LIF(beta=0.9)), snnc.Dense(3), snnc.LI(beta=0.9), seed=1)
@@ -73,7 +73,7 @@ def draw(path, one, two):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-    axes.plot(one, label="1 process, 64 samples an update", linewidth=3, alpha=0.5)
+    axes.plot(one, label="1 process, 64 samples per update", linewidth=3, alpha=0.5)
     axes.plot(two, "--", label="2 processes, 32 samples each", color="black", linewidth=1)
     axes.set(xlabel="update", ylabel="cross entropy", ylim=(0, None))
     axes.legend()

@@ -1,1 +1,1 @@
-"""Feed-forward ReLU networks from ONNX files -> spiking networks of integrate-and-fire neurons."""
+"""Convert feed-forward ReLU networks from ONNX files to spiking networks of integrate-and-fire neurons."""

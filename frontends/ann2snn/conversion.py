@@ -1,4 +1,4 @@
-"""The conversion from end to end: a file and sample data in, a spiking network and its measured loss out."""
+"""Convert a ReLU network, given as a file and sample data, to a spiking network, and measure the loss of accuracy."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from snnc.frontends.ann2snn.report import ReluLayer, Report
 from snnc.frontends.ann2snn.samples import check_samples, split
 
 STEPS: Final = 64
-"""Time steps by default."""
+"""Default number of time steps."""
 PERCENTILE: Final = 99.9
-"""Percentile of activations that becomes a threshold, by default; the value of Rueckauer et al. 2017."""
+"""Default percentile of activations used as threshold, from Rueckauer et al. 2017."""
 _MOST_STEPS: Final = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """A spiking network that was a ReLU network.
+    """A spiking network converted from a ReLU network.
 
     Attributes
     ----------
     graph
-        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` hold the report in sentences.
+        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` contain the report in sentences.
     report
         The measurements.
     """
@@ -54,7 +54,7 @@ def convert_file(
     if not 0 < percentile <= 100:
         raise ConversionOptionError(f"the percentile is {percentile}; give a number above 0 and at most 100.")
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 1 <= steps <= _MOST_STEPS:
-        raise ConversionOptionError(f"steps is {steps}; a converted network runs 1 to {_MOST_STEPS:,} steps.")
+        raise ConversionOptionError(f"steps is {steps}; a converted network runs for 1 to {_MOST_STEPS:,} steps.")
     network = read_relu_network(Path(path))
     samples = check_samples(network.graph, calibration, labels)
     balancing, measuring = split(samples)

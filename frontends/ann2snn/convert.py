@@ -1,17 +1,17 @@
-"""A graph of ReLU units -> a graph of integrate-and-fire neurons.
+"""Convert a graph of ReLU units to a graph of integrate-and-fire neurons.
 
 Every value of the spiking network, averaged over the steps, equals the value of the ReLU network divided by a scale:
 
 =================================  ==========================================================================
 an input, an output                1
 a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`, so that its rate is at most 1
-Linear, Conv, Scale                that of the consumers: with a for the operand's scale and b for its own,
+Linear, Conv, Scale                that of the consumers; with scale a of the operand and its own scale b,
                                    the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
 pooling, Reshape, Slice            that of the operand
 Add, Concat                        that of the consumers; operands of another scale are multiplied by a factor
 =================================  ==========================================================================
 
-So edges after populations carry plain spikes, 0 or 1, all thresholds are 1, and biases are constant currents.
+So edges from populations carry binary spikes, all thresholds are 1, and biases are constant currents.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
 
 
 def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
-    """Return the spiking network.
+    """Return the spiking network for a graph of ReLU units.
 
     Parameters
     ----------
     graph
         A graph of ReLU units from :mod:`snnc.frontends.ann2snn.read`.
     scales
-        Population -> activation that becomes a rate of 1.
+        Activation that becomes a rate of 1, by population.
     steps
-        Time steps. The inputs are constant currents at each of them, and outputs are means over them.
+        Number of time steps. Inputs are constant currents at every step, and outputs are means over the steps.
     """
     order = list(nx.topological_sort(graph.nx))
     conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _preferred_scales(graph, order, scales), Graph(graph.name, steps))
@@ -51,7 +51,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
 
 
 def _preferred_scales(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
-    """Return, for each node, the scale that its consumers prefer: None if they accept any, 1 if they disagree."""
+    """Return the scale that each node's consumers prefer: None if they accept any, 1 if they disagree."""
     found: dict[str, float | None] = {}
     for name in reversed(order):
         wanted = {_preferred_scale(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
@@ -77,9 +77,9 @@ class _Conversion:
     Attributes
     ----------
     scale
-        Node -> value of the ReLU network that corresponds to 1.
+        Value of the ReLU network that corresponds to 1, by node.
     steady, binary
-        Nodes whose values are the same at every step, and nodes whose values are 0 or 1.
+        Nodes with the same values at every step, and nodes whose values are 0 or 1.
     """
 
     old: Graph
@@ -93,7 +93,7 @@ class _Conversion:
     last: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add the counterpart of node `name`, after those of its sources."""
+        """Add the counterpart of node `name`; those of its sources must exist."""
         operation = self.old.operation(name)
         sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):
@@ -125,7 +125,7 @@ class _Conversion:
         self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
 
     def _with_same_scale(self, name: str, operation: Operation, source: str) -> None:
-        """Add an operation that keeps the scale."""
+        """Add an operation that does not change the scale."""
         self.scale[name] = self.scale[source]
         largest = isinstance(operation, ir.Pool | ir.Reduce) and operation.kind == "max"
         if source in self.binary and (largest or isinstance(operation, ir.Reshape | ir.Flatten | ir.Slice)):
@@ -138,8 +138,8 @@ class _Conversion:
     def _maximum(self, name: str, operation: Operation, source: str) -> None:
         """Add the maximum of means over time.
 
-        With C the sum of a value over all steps so far, the largest C of a window grows, step by step, to the largest sum:
-        its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1.
+        Let C be the running sum of a value over the steps. The largest C in a window grows, step by step, to the largest sum;
+        its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1 per step.
         """
         counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
         largest = self._insert(f"{name}.largest", operation, counts)

@@ -24,19 +24,19 @@ class AlreadySpikingError(Ann2SnnError):
 
 
 class CalibrationMissingError(Ann2SnnError):
-    """There are no sample data to balance the thresholds on, or they lack an input."""
+    """The sample data for balancing thresholds are missing, or lack an input."""
 
     code = "SNNC-E253"
 
 
 class CalibrationShapeError(Ann2SnnError):
-    """Sample data have a different shape than the network's input, or their numbers of samples differ."""
+    """Sample data differ in shape from the network's input, or in number of samples from each other."""
 
     code = "SNNC-E254"
 
 
 class CalibrationValueError(Ann2SnnError):
-    """Sample data contain NaN, infinity or no real numbers."""
+    """Sample data contain NaN or infinity, or are not real numbers."""
 
     code = "SNNC-E255"
 
@@ -60,6 +60,6 @@ class ConversionOptionError(Ann2SnnError):
 
 
 class BatchAxisError(Ann2SnnError):
-    """The file's first axis is not the samples' axis, samples are mixed, or a size other than their number is open."""
+    """The file's first axis is not the sample axis, samples are mixed, or a size other than their number is open."""
 
     code = "SNNC-E259"

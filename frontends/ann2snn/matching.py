@@ -1,4 +1,4 @@
-"""Match the ONNX operators of a ReLU network with operations of a graph, for one sample."""
+"""Match the ONNX operators of a ReLU network, for one sample, to operations of a graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS
 
 FINAL: Final = ("Softmax", "LogSoftmax")
-"""Operators that are dropped at the end: they keep the order of the classes."""
+"""Operators that are dropped at the end, because they preserve the order of the classes."""
 _LAYERS: Final = frozenset(
     {
         *("Gemm", "MatMul", "Conv", "BatchNormalization", "Relu", "Clip", "Max", "Min", "Identity", "Dropout", "Cast", "CastLike"),
@@ -42,14 +42,14 @@ _NORMS: Final = frozenset(
 _COMPARISONS: Final = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"})
 _WHY: Final[Mapping[frozenset[str], str]] = {
     frozenset({"LeakyRelu", "PRelu"}): (
-        "its negative half has no firing rate, because rates start at 0. Train the network with ReLU in its place"
+        "its negative half has no firing rate, because rates start at 0. Train the network with ReLU instead"
     ),
     _ACTIVATIONS: (
         "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them"
     ),
-    _RECURRENT: "only feed-forward networks are converted. Build a recurrent one of spiking neurons and train it",
-    _NORMS: "it divides by a statistic of the sample at hand. Train with batch normalisation, which becomes part of the weights",
-    frozenset(FINAL): "it can be left out at the end only. Remove it, or cut the model before it",
+    _RECURRENT: "only feed-forward networks can be converted. Build a recurrent network from spiking neurons and train it",
+    _NORMS: "it divides by a statistic of the current sample. Train with batch normalisation, which becomes part of the weights",
+    frozenset(FINAL): "it can only be left out at the end. Remove it, or cut the model before it",
     _COMPARISONS: "it compares or selects values of the network. Cut the model before it",
 }
 _OTHER: Final = (
@@ -65,7 +65,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 
 
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
-    """Return a handler for each operator of `graph`; it enters the file's name of each node that holds data into `origins`."""
+    """Return a handler for each operator of `graph`; handlers record in `origins` the file's name of each node with data."""
 
     def apply(call: OperatorCall) -> list[Value]:
         op = call.operation.op
@@ -103,7 +103,7 @@ _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 
 @dataclass(frozen=True)
 class MatchedOperation:
-    """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
+    """An operation, the nodes it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
 
     operation: Operation
     operands: tuple[Node, ...]
@@ -112,7 +112,7 @@ class MatchedOperation:
 
 
 def match(n: Node, where: str, batch: int) -> MatchedOperation:
-    """Return the operation of `n`; `where` names it in messages, `batch` is the size of its first axis.
+    """Return the operation for node `n`; `where` names it in messages, and `batch` is the size of its first axis.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
 
 
 def _rectifier(n: Node, where: str) -> MatchedOperation:
-    """``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
+    """Match ``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
     bounds: dict[str, float] = {}
     x = n
     while x.op in ("max", "min") and x.op not in bounds and x.value is None:
@@ -222,7 +222,7 @@ def _rectifier(n: Node, where: str) -> MatchedOperation:
         x = inner
     low, high = bounds.get("max"), bounds.get("min")
     if low != 0 or (high is not None and high <= 0) or x.shape != n.shape:
-        shown = f"it limits values to {low if low is not None else 'anything'} … {high if high is not None else 'anything'}"
+        shown = f"it limits values to {low if low is not None else '-inf'} … {high if high is not None else 'inf'}"
         raise NoSpikingFormError(
             f"{where}: {shown}; an integrate-and-fire neuron computes max(x, 0) and min(max(x, 0), c). Train with ReLU or ReLU6."
         )
@@ -257,7 +257,7 @@ def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation
 def _of_two(n: Node, where: str) -> MatchedOperation:
     a, b = n.inputs
     if n.op not in ("add", "sub"):
-        raise NoSpikingFormError(f"{where}: it multiplies or divides values of the network by one another; sums of them can be converted.")
+        raise NoSpikingFormError(f"{where}: it multiplies or divides values of the network by each other; only sums can be converted.")
     if a.shape != b.shape:
         raise NoSpikingFormError(f"{where}: it adds values of the shapes {list(a.shape[1:])} and {list(b.shape[1:])}; make them equal.")
     if a is b:
@@ -266,12 +266,12 @@ def _of_two(n: Node, where: str) -> MatchedOperation:
 
 
 def _per_sample(constant: Node, rank: int, where: str) -> Array:
-    """Return the constant without the axis of the samples."""
+    """Return the constant without the sample axis."""
     c = _array(constant)
     if c.ndim < rank:
         return c
     if (c != c[:1]).any():
-        raise BatchAxisError(f"{where}: its constant of shape {list(c.shape)} differs from sample to sample; export with one for all.")
+        raise BatchAxisError(f"{where}: its constant of shape {list(c.shape)} differs from sample to sample; export one for all samples.")
     return np.asarray(c[0])
 
 

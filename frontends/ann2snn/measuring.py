@@ -1,4 +1,4 @@
-"""Measurements on sample data: the scale of each ReLU layer, and a comparison of both networks."""
+"""Measure on sample data the scale of each ReLU layer, and compare the ReLU network with the spiking one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 _MOST: Final = 2**26
-"""Maximum number of activations, of all layers together, that are stored at a time."""
+"""Maximum number of activations stored at a time, over all layers."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
-    """Return population -> activation that becomes a firing rate of 1, and the number of samples used.
+    """Return the activation that becomes a firing rate of 1, by population, and the number of samples used.
 
-    It is the `percentile` of the positive activations of a layer (Rueckauer et al. 2017, "Conversion of continuous-valued deep networks
-    to efficient event-driven networks for image classification"; with 100 the maximum of Diehl et al. 2015, "Fast-classifying,
-    high-accuracy spiking deep networks through weight and threshold balancing"). Larger activations are clipped.
+    This scale is the `percentile` of a layer's positive activations (Rueckauer et al. 2017, "Conversion of continuous-valued deep networks
+    to efficient event-driven networks for image classification"; 100 is the maximum of Diehl et al. 2015, "Fast-classifying,
+    high-accuracy spiking deep networks through weight and threshold balancing"). Larger activations saturate.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
         if not positive.size:
             raise SilentLayerError(
                 f"the layer {name!r} ({origins[name]}) is 0 on all {used} samples, so its threshold cannot be balanced; give sample data "
-                "that resemble what the network was trained on, scaled as there, or remove the layer."
+                "that resemble the training data and are scaled in the same way, or remove the layer."
             )
         result[name] = float(np.percentile(positive, percentile))
     return result, used
@@ -54,7 +54,7 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
 @dataclass(frozen=True)
 class ConversionResults:
-    """Results over the samples: accuracy of the ReLU network, accuracy of the spiking one over steps, and firing rates of the layers."""
+    """Results over the samples: accuracy of the ReLU network, accuracy of the spiking network over steps, and firing rates by layer."""
 
     output: str
     accuracy: float | None
@@ -63,7 +63,7 @@ class ConversionResults:
 
 
 def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
-    """Run both networks on all samples; points are at an eighth, a quarter and a half of `steps`, and at all of them."""
+    """Run both networks on all samples; the spiking one is compared at an eighth, a quarter and a half of `steps`, and at all of them."""
     output, _ = next(ann.of_type(Output))
     expected = np.concatenate([found[output] for _, now in runs(ann, samples.inputs, 1) for found in now])
     at = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})

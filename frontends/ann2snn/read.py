@@ -29,22 +29,22 @@ from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
 _BATCHES: Final = (3, 1)
-"""Numbers of samples tried for an open first axis: first any number, then the only one that constants of the file may fit."""
+"""Batch sizes tried for an open first axis: 1 only fits if constants of the file require it."""
 _COMPARED: Final = 2
-"""Number of random samples on which a network and its file are compared."""
+"""Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
 
 
 @dataclass(frozen=True)
 class ReluNetwork:
-    """A network without time, of one sample.
+    """A network without time, for one sample.
 
     Attributes
     ----------
     graph
-        Its populations are stateless ReLU units; batch normalisation is part of the weights.
+        Graph whose populations are stateless ReLU units; batch normalisation is folded into the weights.
     origins
-        Population -> the file's node that it came from.
+        Node of the file by population.
     notes
         Notes about omitted operators.
     """
@@ -55,7 +55,7 @@ class ReluNetwork:
 
 
 def read_relu_network(path: Path) -> ReluNetwork:
-    """Read a file for the conversion.
+    """Read a ReLU network from a file.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def read_relu_network(path: Path) -> ReluNetwork:
     NoSpikingFormError
         A layer cannot be converted; the message names its node.
     BatchAxisError
-        The first axis is not that of the samples.
+        The first axis is not the sample axis.
     OnnxError
-        The file is wrong.
+        The file is invalid or not supported.
     """
     try:
         return recognise(path)
@@ -77,9 +77,9 @@ def read_relu_network(path: Path) -> ReluNetwork:
 
 
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
-    """Read a file, accepting only ReLU networks; raises the errors of :func:`read_relu_network`.
+    """Read a file that must be a ReLU network; raises the errors of :func:`read_relu_network`, except that for a spiking network.
 
-    With `compare`, the network and the file are run on random samples and have to agree.
+    With `compare`, network and file are run on random samples and must agree.
     """
     with refusing(path, "converted", "report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)
@@ -96,7 +96,7 @@ def _spikes(path: Path) -> bool:
 
 
 _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
-"""A network, and the file's own nodes for its outputs."""
+"""A network, and the file's nodes of its outputs."""
 
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:
@@ -114,7 +114,7 @@ def _recognised(model: ModelProto, title: str) -> _ReadRelu:
 
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]]]:
-    """Return the shape of each input; None stands for an open number of samples."""
+    """Return the shape of each input; None is an open number of samples."""
     constant = {t.name for t in model.graph.initializer}
     found: dict[str, tuple[int | None, *tuple[int, ...]]] = {}
     for info in model.graph.input:
@@ -132,7 +132,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
                 "and fixed sizes on the other axes. Export the model with such a shape."
             )
         if any(s is not None and s < 1 for s in sizes):
-            raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size is 1 or more.")
+            raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size must be 1 or more.")
         found[info.name] = (sizes[0], *inner)
     if not found:
         raise MalformedGraphError("the graph has no input besides its weights.")
@@ -159,7 +159,7 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
     for name, node in outputs.items():
         builder.output(name, node)
     if not builder.named:
-        raise NoSpikingFormError("the network holds no ReLU, so no layer can spike.")
+        raise NoSpikingFormError("the network contains no ReLU, so no layer can spike.")
     ports = verify(builder.graph)
     check_affordable(builder.graph, ports)
     return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
@@ -168,14 +168,14 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRe
 def _check_classes(softmax: Node, where: str) -> None:
     if softmax.attrs[0] != len(softmax.shape) - 1 or len(softmax.shape) != 2:
         raise NoSpikingFormError(
-            f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; a Softmax over the classes, the last of two axes, "
-            "can be left out. Cut the model before it."
+            f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; only a Softmax over the classes, the last of two "
+            "axes, can be left out. Cut the model before it."
         )
 
 
 @dataclass
 class _ReluGraphBuilder:
-    """A graph under construction: each node of the file becomes one operation, once."""
+    """A graph under construction; each node of the file becomes one operation."""
 
     graph: Graph
     origins: Mapping[int, str]
@@ -186,7 +186,7 @@ class _ReluGraphBuilder:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:
-        """Add an output and all nodes that lead to it."""
+        """Add an output and all nodes that it depends on."""
         pieces: dict[int, tuple[Node, MatchedOperation]] = {}
         failures: dict[int, Ann2SnnError] = {}
         waiting = [node]
@@ -226,7 +226,7 @@ class _ReluGraphBuilder:
         self._names[n.id] = name
 
     def _append(self, prefix: str, operation: Operation, *sources: str) -> str:
-        """Add an operation under a new name after `sources`."""
+        """Add an operation under a new name, connected to `sources`."""
         name = ""
         while not name or name in self.graph.nx or name in self.reserved:
             self._counts[prefix] = self._counts.get(prefix, 0) + 1
@@ -238,7 +238,7 @@ class _ReluGraphBuilder:
 
 
 def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
-    """Compare the graph with the file's own nodes on a random sample or two."""
+    """Compare the graph with the file's nodes on one or two random samples."""
     evaluate = Evaluator(0)
     batch = next(iter(outputs.values())).shape[0]
     rows = min(batch, _COMPARED)
@@ -250,6 +250,6 @@ def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
         gap, largest = np.abs(found[name].reshape(wanted.shape) - wanted).max(), np.abs(wanted).max()
         if not gap <= _TOLERANCE * largest:
             raise SelfCheckError(
-                f"the output '{name}' of the network read from the file differs from the file's own by {gap:.3g}, where the largest is "
+                f"the output '{name}' of the network read from the file differs from the file's by {gap:.3g}, with a largest value of "
                 f"{largest:.3g}; report the file."
             )

@@ -1,4 +1,4 @@
-"""Populations of a ReLU network and of its spiking counterpart."""
+"""Populations of a ReLU network, and of its spiking counterpart."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.compiler.neurons.surrogates.library import straight_through
 
 THRESHOLD: Final = 1.0
-"""Threshold of all neurons: the scale of their layer is in the weights."""
+"""Threshold of all neurons; the weights contain the scale of their layer."""
 START: Final = 0.5
-"""Initial membrane, half the threshold: a rate is then rounded to the nearest, not down (Deng & Gu 2021; Bu et al. 2022)."""
+"""Initial membrane, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
 
 
 def rectifier(shape: Shape, ceiling: float | None = None) -> Population:
-    """Return units without a state: ``y = max(i, 0)``, at most `ceiling`."""
+    """Return stateless units ``y = max(i, 0)``, limited to `ceiling` if given."""
     if ceiling is None:
         return Population(neuron("ReLU", equations="y = max(i, 0)", output="y"), shape)
     model = neuron("ClippedReLU", params={"ceiling": ceiling}, equations="y = min(max(i, 0), ceiling)", output="y")
@@ -34,26 +34,26 @@ def spiking(shape: Shape) -> Population:
         s  = H(v' - 1), 1 where v' = 1
         v  = v' - s
 
-    With a constant current i, T steps hold ``floor(1/2 + T i)`` spikes, between 0 and T.
+    With a constant current i, T steps contain ``floor(1/2 + T i)`` spikes, but at least 0 and at most T.
     """
     model = IF(THRESHOLD, reset_delay=False, strict=False)
     return Population(model, shape, initial={"v": np.array(START, np.float32)})
 
 
 def counter(shape: Shape) -> Population:
-    """Return integrators that sum their inputs so far."""
+    """Return integrators that sum their inputs over the steps."""
     return Population(I(), shape)
 
 
 def increment(shape: Shape, binary: bool) -> Population:
-    """Return units whose output is the growth of their input since the previous step.
+    """Return units that output the growth of their input since the previous step.
 
     Parameters
     ----------
     shape
-        Units.
+        Shape of the population.
     binary
-        The input grows by 0 or 1. It goes on as spikes, with the derivative of the difference itself.
+        Whether the input grows by 0 or 1. The output is then spikes, with the derivative of the difference itself.
     """
     return Population(_GROWN_SPIKES if binary else _GROWN, shape, surrogate=straight_through() if binary else None)
 

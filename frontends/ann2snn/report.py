@@ -1,4 +1,4 @@
-"""The report of a conversion, with its measured loss of accuracy."""
+"""Report of a conversion, with its measured loss of accuracy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ReluLayer:
-    """One ReLU layer: its name in the network, its node in the file, and its measurements.
+    """One ReLU layer: its name in the network, its node in the file, its size and its measurements.
 
     Attributes
     ----------
     threshold
-        Activation that becomes a firing rate of 1; the divisor of the weights.
+        Activation that becomes a firing rate of 1, by which weights are divided.
     rate
-        Spikes per neuron and step.
+        Measured spikes per neuron and step.
     """
 
     name: str
@@ -32,11 +32,11 @@ class AccuracyPoint:
     Attributes
     ----------
     accuracy
-        Share of samples whose largest output is that of their label; None without labels.
+        Share of samples whose largest output is at their label; None without labels.
     agreement
-        Share of samples with the same largest output in both networks; None if there is a single output value.
+        Share of samples with the same largest output in both networks; None for a single output value.
     error, error_95
-        Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean lengths of the output).
+        Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean norms of the output).
     """
 
     steps: int
@@ -48,24 +48,24 @@ class AccuracyPoint:
 
 @dataclass(frozen=True)
 class Report:
-    """The numbers of a conversion, all of them measured in float64.
+    """Measurements of a conversion, made in float64.
 
     Attributes
     ----------
     output
         The measured output.
     percentile
-        Percentile of the activations that became thresholds.
+        Percentile of the activations used as threshold.
     balanced_on, measured_on
-        Numbers and descriptions of the samples of both parts.
+        Number and description of the samples for balancing, and for measuring.
     source
         Description of the sample data.
     accuracy
         Accuracy of the ReLU network; None without labels.
     layers
-        Measurements of the layers, in the order of the file.
+        Measurements of the layers, in file order.
     points
-        Accuracy over steps; the last point is at all steps.
+        Accuracy after increasing numbers of steps, up to all steps.
     """
 
     output: str
@@ -79,7 +79,7 @@ class Report:
 
     @property
     def loss(self) -> float | None:
-        """Loss of accuracy by the conversion, as a share of the samples; None without labels."""
+        """Accuracy lost by the conversion, as a share of the samples; None without labels."""
         last = self.points[-1].accuracy
         return None if self.accuracy is None or last is None else self.accuracy - last
 

@@ -1,4 +1,4 @@
-"""Runs of graphs over sample data in float64, some of the samples at a time."""
+"""Run graphs on sample data in float64, a limited number of samples at a time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.onnx.errors import OnnxLimitError
 
 _ROOM: Final = 2**24
-"""Maximum numbers in one array of a run that holds more than one sample."""
+"""Maximum number of values in one array of a run with more than one sample."""
 MAX_NUMBERS: Final = 2**27
 MAX_WORK: Final = 40_000_000_000
 
 
 def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return the graph with an output after each population, and population -> name of that output."""
+    """Return a copy of `graph` with a recording output on each population, and the name of that output by population."""
     graph, names = graph.copy(), dict[str, str]()
     for name, population in list(graph.of_type(Population)):
         names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", FileLayout(None, 0)))
@@ -28,7 +28,7 @@ def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
-    """Yield each part of the samples, as a slice, with the recordings of all outputs for each of `steps` steps of constant input."""
+    """Yield each part of the samples, as a slice, with the values of all outputs at each of `steps` steps of constant input."""
     count, width = len(next(iter(inputs.values()))), max(1, _ROOM // _widest(graph, port_map(graph)))
     for start in range(0, count, width):
         part = slice(start, min(start + width, count))
@@ -42,25 +42,25 @@ def _steps(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[Ma
 
 
 def check_affordable(graph: Graph, ports: PortMap) -> None:
-    """Refuse a network that cannot be run in NumPy.
+    """Refuse a network that is too large to run in NumPy.
 
     Raises
     ------
     OnnxLimitError
-        One sample takes more than :data:`MAX_WORK` multiplications, or more than :data:`MAX_NUMBERS` numbers of memory at a time.
+        One sample needs more than :data:`MAX_WORK` multiplications, or an array of more than :data:`MAX_NUMBERS` values.
     """
     widest = _widest(graph, ports)
     layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
     work = sum(math.prod(weight) * size(out) for weight, out in layers)
     if widest > MAX_NUMBERS or work > MAX_WORK:
         raise OnnxLimitError(
-            f"one sample takes {work:,} multiplications and {widest:,} numbers at a time; a conversion runs the network in NumPy "
+            f"one sample needs {work:,} multiplications and {widest:,} values at a time; a conversion runs the network in NumPy "
             f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one with smaller inputs."
         )
 
 
 def _widest(graph: Graph, ports: PortMap) -> int:
-    """Return the number of values that the largest operation holds for one sample: all taps of all windows, or its values."""
+    """Return the number of values in the largest array for one sample: all taps of all windows, or the values of an operation."""
     sizes: Sequence[int] = [size(port.shape) for port in ports.values()]
     for name, operation in graph.of_type(Conv, Pool):
         kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel

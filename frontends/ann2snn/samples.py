@@ -1,4 +1,4 @@
-"""Sample data: a user's arrays, checked and split into a part that balances thresholds and one that measures."""
+"""Sample data for conversion: checked, and split into one part for balancing thresholds and one for measuring."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from snnc.compiler.ir.shapes import port_map, size
 from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
 
 MAX_SAMPLES: Final = 2048
-"""Maximum number of samples used; from larger sets, this many are taken at equal distances."""
+"""Maximum number of samples used; larger sets are subsampled at equal distances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Inputs by name, [samples, *shape] each, their labels if known, and a description of their origin in the user's arrays."""
+    """Inputs by name, [samples, *shape] each, their labels if known, and a text that says which of the user's samples they are."""
 
     inputs: Mapping[str, Array]
     labels: Array | None
@@ -29,7 +29,7 @@ class Samples:
         return len(next(iter(self.inputs.values())))
 
     def chosen(self, index: Array | slice, described: str) -> Samples:
-        """Return some of the samples."""
+        """Return the samples at `index`."""
         labels = None if self.labels is None else self.labels[index]
         return Samples({n: a[index] for n, a in self.inputs.items()}, labels, described)
 
@@ -42,9 +42,9 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     graph
         The network.
     arrays
-        Each input by its name, or ``x`` if there is one input: [samples, *shape]. Class indices ``y`` [samples] may be among them.
+        Each input by name, or ``x`` for a single input: [samples, *shape]. Class indices ``y`` [samples] may be included.
     labels
-        Class indices, if they are a separate argument.
+        Class indices, if they are not in `arrays`.
 
     Raises
     ------
@@ -58,14 +58,14 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     missing = [n for n in wanted if n not in given]
     if missing:
         raise CalibrationMissingError(
-            f"the sample data lack {', '.join(map(repr, missing))} and hold {', '.join(map(repr, given)) or 'nothing'}; give every input "
-            "of the network by its name, or as 'x' if there is one: [samples, …]."
+            f"the sample data lack {', '.join(map(repr, missing))} and contain {', '.join(map(repr, given)) or 'nothing'}; give every "
+            "input of the network by name, or as 'x' if there is only one: [samples, …]."
         )
     inputs = {name: _values(name, np.asarray(arrays[given[name]]), shape) for name, shape in wanted.items()}
     counts = {name: len(a) for name, a in inputs.items()}
     if len(set(counts.values())) > 1:
         held = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
-        raise CalibrationShapeError(f"the sample data hold {held}; give as many of each.")
+        raise CalibrationShapeError(f"the sample data contain {held}; give the same number of each.")
     if labels is None and "y" not in wanted:
         labels = arrays["y"] if "y" in given else None
     count = next(iter(counts.values()))
@@ -78,7 +78,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
 
 
 def split(samples: Samples) -> tuple[Samples, Samples]:
-    """Return the samples that balance and those that measure: every second one, so that samples sorted by class do no harm."""
+    """Return the samples for balancing and for measuring, alternately, so that samples sorted by class do no harm."""
     if len(samples) < 2:
         same = samples.chosen(slice(None), "the only sample")
         return same, same
@@ -87,11 +87,11 @@ def split(samples: Samples) -> tuple[Samples, Samples]:
 
 def _values(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     if array.dtype.kind not in "biuf":
-        raise CalibrationValueError(f"the sample data of {name!r} hold {array.dtype}; give real numbers.")
+        raise CalibrationValueError(f"the sample data of {name!r} have the type {array.dtype}; give real numbers.")
     if array.ndim != len(shape) + 1 or array.shape[1:] != shape or not len(array):
         needed = ", ".join(map(str, ("samples", *shape)))
         raise CalibrationShapeError(
-            f"the sample data of {name!r} have the shape {list(array.shape)}; give [{needed}] with 1 sample or more."
+            f"the sample data of {name!r} have the shape {list(array.shape)}; give [{needed}] with at least one sample."
         )
     finite = np.isfinite(array)
     if not finite.all():

@@ -1,1 +1,1 @@
-"""Shared parts of the front ends: a NumPy interpreter of graphs, neuron recognition, notes in files."""
+"""Code shared by front ends: a NumPy interpreter of graphs, neuron recognition, notes in files."""

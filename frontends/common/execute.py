@@ -1,4 +1,4 @@
-"""Run a recovered graph in NumPy, step by step, to compare it with its source file."""
+"""Run an imported graph in NumPy, step by step, to compare it with its source file."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
 
 
 class GraphRunner:
-    """One run of a graph over a batch, in float64.
+    """One run of a graph on a batch, in float64.
 
     Parameters
     ----------
     graph
-        The recovered graph.
+        The imported graph.
     batch
         Number of samples.
     given
@@ -69,10 +69,10 @@ class GraphRunner:
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
         self.ports: dict[Key, Array] = {}
-        """(node, port) -> its value in the last step, [batch, …]."""
+        """Value of each (node, port) in the last step, [batch, …]."""
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run one step on [batch, …] inputs; return the value that each output records."""
+        """Run one step on inputs [batch, …] and return the values of the outputs."""
         now: dict[Key, Array] = {}
         recorded: dict[str, Array] = {}
         for name, edges, operation in self._plan:
@@ -82,7 +82,7 @@ class GraphRunner:
             sums: dict[str, Array] = {}
             for e in edges:
                 value = self._read(e, now)
-                if isinstance(operation, Population | Add):  # the sum may be read in another shape with the same number of values
+                if isinstance(operation, Population | Add):  # the operands of a sum may have other shapes of the same size
                     value = value.reshape(self._batch, *self._summed[name])
                 sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
             if isinstance(operation, Output):
@@ -105,7 +105,7 @@ class GraphRunner:
         return self._before_start(key)
 
     def _before_start(self, key: Key) -> Array:
-        """Return the value of a state or port before the first step: the caller's, else that of the graph."""
+        """Return a state or port before the first step: given by the caller, else by the graph."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)
@@ -122,7 +122,7 @@ class GraphRunner:
             now[name, port] = value if value.shape == shape else np.broadcast_to(value, shape)
 
     def _layer(self, name: str, graph: Graph) -> Layer:
-        """Return the function that computes one layer from its inputs."""
+        """Return the function that computes a layer from its inputs."""
         operation = graph.operation(name)
         batch = self._batch
         match operation:
@@ -182,7 +182,7 @@ def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
 
 
 def step_order(graph: Graph) -> list[str]:
-    """Return the nodes, each after those that it reads in the same step; ties keep the order of insertion."""
+    """Return the nodes in evaluation order within a step; ties keep the order of insertion."""
     rank = {name: number for number, name in enumerate(graph.names)}
     same: nx.DiGraph[str] = nx.DiGraph()
     same.add_nodes_from(graph.names)

@@ -1,4 +1,4 @@
-"""The functions of the equation language, and reductions, as NumPy functions."""
+"""NumPy implementations of the functions of the equation language, and of reductions."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
     "detach": np.asarray,
     "where": lambda c, a, b: np.where(np.asarray(c) != 0, a, b),
 }
-"""Name to NumPy function; comparisons give 0 or 1 in float32."""
+"""NumPy function by name; comparisons return 0 or 1 in float32."""
 
 COMPARISONS: Final = frozenset({"gt", "ge"})
 
 
 def apply(op: str, *arrays: Array) -> Array:
-    """Evaluate one elementwise primitive."""
+    """Evaluate an elementwise function."""
     with np.errstate(all="ignore"):
         return np.asarray(ELEMENTWISE[op](*arrays))
 
 
 def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which are kept with size 1."""
+    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, keeping them with size 1."""
     match kind:
         case "sum":
             return np.asarray(x.sum(axes, keepdims=True))
@@ -77,12 +77,12 @@ def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def largest(values: Array) -> float:
-    """Return the largest absolute value that is finite; 0 if there is none."""
+    """Return the largest finite absolute value; 0 if there is none."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def difference(a: Array, b: Array) -> Array:
-    """Return the absolute difference of values; 0 between equal infinities and between NaNs."""
+    """Return the absolute difference; 0 between equal infinities and between NaNs."""
     with np.errstate(all="ignore"):
         found = np.abs(a - b)
     return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, found)

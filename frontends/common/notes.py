@@ -1,4 +1,4 @@
-"""Notes in a model file's metadata: a description of the written graph, so that reading the file restores it.
+"""Notes in a model file's metadata: a description of the graph it was written from, so that reading the file restores that graph.
 
 The notes are as untrusted as the rest of the file: the front end that reads them compares the described network with the file's own
 nodes.
@@ -21,25 +21,26 @@ from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.arrays.sparse import check_pattern, nonzeros_of
 from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
+from snnc.compiler.passes.edit import replace_operation
 
 FindPlace: TypeAlias = Callable[[str, str], Any]
 FindArray: TypeAlias = Callable[[Any], Array | None]
 
 KEY: Final = "snnc"
-"""The entry of the metadata that holds the notes."""
+"""Metadata key of the notes."""
 LONGEST: Final = 1 << 24
 """Maximum number of characters of notes."""
 _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
 
 
 def to_text(notes: dict[str, Any]) -> str | None:
-    """Return notes as JSON, or None if they are too long to be read again."""
+    """Return notes as JSON text, or None if they would be too long to read."""
     text = json.dumps(notes, separators=(",", ":"), allow_nan=False)
     return text if len(text) <= LONGEST else None
 
 
 def from_text(text: object) -> dict[str, Any]:
-    """Undo :func:`to_text`.
+    """Reverse :func:`to_text`.
 
     Raises
     ------
@@ -58,19 +59,19 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array that is nowhere else in the file as JSON types."""
+    """Return an array that is not stored elsewhere in the file as JSON types."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
 
 
 def array_from_data(data: object) -> Array:
-    """Undo :func:`array_to_data`.
+    """Reverse :func:`array_to_data`.
 
     Raises
     ------
     GraphDataError
-        The data are not an array, or do not fit their own shape and type.
+        The data are not an array, or do not match their shape and type.
     """
     match data:
         case {"type": str(kind), "shape": list(shape), "base64": str(text), **rest} if kind in _TYPES and not rest:
@@ -98,12 +99,12 @@ _NODES: Final = 2_048
 _EDGES: Final = 4_096
 _INCOMING: Final = 1_024
 _WINDOW: Final = 65_536
-"""Largest numbers of nodes, edges, edges into one node, and in a window's settings: they determine how long checking a graph takes."""
+"""Limits on nodes, edges, edges into one node, and a window's settings; they bound the time for checking a graph."""
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph, the names of its nodes' ports in the file (of a node itself by the port ""), and a digest of the written file."""
+    """A graph, the file's names of its nodes' ports (the port "" is the node itself), and a digest of the written file."""
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
@@ -113,22 +114,22 @@ class Description:
 def describe(
     graph: Graph, find_place: FindPlace, find_array: FindArray, values: Mapping[str, Mapping[str, str]], structure: str = ""
 ) -> str | None:
-    """Return the description of `graph` as JSON, or None if it would be too long to be read.
+    """Return the description of `graph` as JSON, or None if it would be too long to read.
 
-    It also records where parameters with their model's default values are stored, because another tool may change them in the file.
+    It also records the places of parameters with their model's default values, because another tool may change them in the file.
 
     Parameters
     ----------
     graph
         The written graph.
     find_place
-        (node, field) -> the place of the array in the file, as any JSON type except an object; None if it is not in the file.
+        Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
     find_array
-        Place -> the array, as a reader gets it.
+        Returns the array at a place, as a reader sees it.
     values
-        Node -> port -> name in the file.
+        Name in the file, by node and port.
     structure
-        A digest of everything in the file except its arrays.
+        Digest of everything in the file except its arrays.
     """
 
     def stored(node: str, field: str, array: Array) -> Any:
@@ -159,12 +160,12 @@ def _or_empty(array: Array | None) -> Array:
 
 
 def read_description(text: object, find_array: FindArray) -> Description:
-    """Undo :func:`describe`, with the arrays that the file contains now. The graph is not verified.
+    """Reverse :func:`describe`, with the file's current arrays. The graph is not verified.
 
     Raises
     ------
     SnncError
-        The text is not a description, or names arrays that the file does not have.
+        The text is not a description, or refers to arrays that the file does not contain.
     """
     data = from_text(text)
     defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))
@@ -183,10 +184,10 @@ def read_description(text: object, find_array: FindArray) -> Description:
     graph = graph_from_data(data, find)
     _check_sizes(graph)
     for name, sparse in list(graph.of_type(Sparse)):
-        _put(graph, name, _with_nonzeros(name, sparse))
+        replace_operation(graph, name, _with_nonzeros(name, sparse))
     for name, homes in defaults.items():
         now = {p: find_array(place) for p, place in homes.items()}
-        _put(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
+        replace_operation(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
     return Description(graph, values, structure)
 
 
@@ -194,10 +195,6 @@ def _rows(data: object, what: str) -> dict[str, dict[str, Any]]:
     if not isinstance(data, dict) or not all(isinstance(row, dict) for row in data.values()):
         raise GraphDataError(f"the {what} of the description are not objects by node.")
     return data
-
-
-def _put(graph: Graph, name: str, operation: Operation) -> None:
-    graph.nx.nodes[name]["operation"] = operation
 
 
 def _check_sizes(graph: Graph) -> None:
@@ -211,11 +208,11 @@ def _check_sizes(graph: Graph) -> None:
         numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]
         numbers += windows.kernel if isinstance(windows, Pool) else []
         if max(numbers, default=0) > _WINDOW:
-            raise GraphDataError(f"the windows of {name!r} have the number {max(numbers)}; at most {_WINDOW:,} is read.")
+            raise GraphDataError(f"a setting of the windows of {name!r} is {max(numbers)}; it must be at most {_WINDOW:,}.")
 
 
 def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
-    """Take the entries of a sparse operation from the dense weight in the file."""
+    """Return `operation` with its weight reduced from the file's dense matrix to the described entries."""
     dense = operation.weight
     if dense.shape != operation.shape or operation.indices.ndim != 1:
         raise GraphDataError(f"the weight of {name!r} has the shape {dense.shape} in the file; {operation.shape} is described.")
@@ -225,9 +222,9 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
 
 
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
-    """Set parameters that had their model's default values when snnc wrote the file, and have been changed since."""
+    """Set parameters that had their model's default values when snnc wrote the file, but differ from them in the file."""
     if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
-        raise GraphDataError("the defaults of the description belong to no population.")
+        raise GraphDataError("the defaults of the description do not belong to a population.")
     with np.errstate(over="ignore"):
         usual = {p: np.float32(operation.model.parameters[p]) for p in now}
     changed = {p: a for p, a in now.items() if a is not None and not (a == usual[p]).all()}

@@ -1,4 +1,4 @@
-"""Identify the library neuron with the same responses as recovered equations; see :mod:`snnc.frontends.common.response`."""
+"""Recognise recovered equations as a library neuron by their responses; see :mod:`snnc.frontends.common.response`."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Facts:
     Parameters
     ----------
     name
-        Name of the library's model.
+        Name of the library model.
     decay, syn_decay
-        Factors of the membrane and of the synaptic current in one step.
+        Factors per step of the membrane and of the synaptic current.
     gain
         Factor of the input current.
     drive
-        Constant added to the current in each step.
+        Constant added to the current at every step.
     threshold
-        The neuron fires above it; None for integrators.
+        Membrane above which the neuron fires; None for integrators.
     compare
         ">" or ">=".
     reset
         "subtract", "zero", "value" or "none".
     reset_delay
-        The reset takes effect in the step after the spike.
+        Whether the reset takes effect in the step after the spike.
     v_reset
         Membrane after a reset to a value.
     """
@@ -68,7 +68,7 @@ class _Candidate:
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
-    """Identify `model`; return None if the library has no such neuron."""
+    """Return the properties of the library neuron equivalent to `model`; None if there is none."""
     neurons = max((np.size(v) for v in parameters.values()), default=1)
     try:
         rest = respond(model, parameters, Oracle(0), _unit(), neurons)
@@ -122,7 +122,7 @@ def _thresholds(parameters: Mapping[str, Array], forms: Array) -> list[Array]:
 
 
 def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
-    """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; b is 0 for one decay."""
+    """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; b is 0 for a single decay."""
     gain, h1, h2, h3 = impulse[:4]
     if not gain.all():
         return None
@@ -138,7 +138,7 @@ def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
 
 
 def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
-    """Yield library neurons with this impulse response and threshold, one per reset."""
+    """Yield library neurons with this impulse response and threshold, one per kind of reset."""
     orders = _orders(impulse)
     if orders is None:
         yield from _alpha(impulse, threshold, strict)
@@ -155,7 +155,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
-    """Yield (membrane, synaptic current) decays; if one of the two is equal in all neurons, it keeps one role."""
+    """Yield (membrane, synaptic current) decays; a decay shared by all neurons keeps one of the two roles."""
     if not second.any():
         yield first, None
         return
@@ -181,7 +181,7 @@ def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
 
 
 def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
-    """Return the constant current and the start of a membrane that is ``rest[0]``, then ``rest[1]`` without other currents."""
+    """Return the constant current and the initial value of a membrane that is ``rest[0]``, then ``rest[1]``, without input."""
     drive = rest[1] - decay * rest[0]
     if not np.abs(drive).max() > _NO_DRIVE:
         drive = np.zeros_like(drive)
@@ -192,7 +192,7 @@ def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
 
 
 def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
-    """Return one library neuron with these decays and options."""
+    """Return the library neuron with these decays and options."""
     syn = common["syn_decay"]
     perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
     make = CubaLIF if syn is not None else IF if perfect else LIF
@@ -215,7 +215,7 @@ def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object]
 
 
 def _driven(model: NeuronModel) -> NeuronModel:
-    """Return a current-based model whose membrane gets a constant current in addition to the synaptic one."""
+    """Return a current-based model whose membrane also receives a constant current."""
     lines = tuple(
         line
         if line.target == "syn"
@@ -226,7 +226,7 @@ def _driven(model: NeuronModel) -> NeuronModel:
 
 
 def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidate]:
-    """Try the difference of two decays, ``h_k = tau (a^k - b^k)``."""
+    """Yield alpha neurons, whose impulse response is the difference of two decays, ``h_k = tau (a^k - b^k)``."""
     _, h1, h2, h3 = impulse[:4]
     h4 = impulse[4]
     if impulse[0].any() or not h1.all():

@@ -1,8 +1,8 @@
-"""The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
+"""Response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
-A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
-coefficient per neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so two models with the same
-membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients for any spikes.
+A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
+set of coefficients per neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so that two models with the
+same membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients for any spikes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.compiler.neurons.expression import SPIKES, Call, Expression, Number, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel
 
 Form: TypeAlias = Array
-"""Coefficients [1 + steps, neurons]: the constant first, then those of the currents of each step."""
+"""Coefficients [1 + steps, neurons]: the constant, then the coefficient of each step's current."""
 
 STEPS: Final = 5
 _TOLERANCE: Final = 3e-5
 
 
 class NotLinearError(Exception):
-    """The model is not piecewise linear in its currents."""
+    """The model is not piecewise linear in its input currents."""
 
 
 @dataclass(eq=False)
@@ -37,7 +37,7 @@ class Oracle:
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
 
     def __call__(self, kind: str, argument: Form) -> Array:
-        """Return 0 or 1 per neuron for ``argument > 0`` (or >=)."""
+        """Return 0 or 1 per neuron for ``argument > 0``, or ``>= 0``, depending on `kind`."""
         if not argument[1:].any():
             return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
         for known, form, answer in self.answers:
@@ -51,7 +51,7 @@ class Oracle:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Forms of the arguments of output spikes and of the other outputs, step by step."""
+    """Forms of the arguments of output spikes, and of the other outputs, for each step."""
 
     membranes: list[Form]
     kinds: list[str]
@@ -61,7 +61,7 @@ class Response:
 def close(a: Form, b: Form) -> bool:
     """Return whether two forms are equal up to rounding.
 
-    The same as ``numpy.allclose``, which takes ten times as long for forms of a few neurons; a file with one neuron compares hundreds.
+    Equivalent to ``numpy.allclose``, which is ten times slower for forms of a few neurons; reading a file makes hundreds of comparisons.
     """
     sizes = np.abs(b)
     largest = float(sizes.max(initial=0.0))
@@ -78,9 +78,9 @@ def respond(
     neurons: int,
     initial: Mapping[str, Array] = MappingProxyType({}),
 ) -> Response:
-    """Run `model` on symbolic currents, scaled and shifted by `current`; the currents of all ports are the same sum.
+    """Run `model` on symbolic currents, scaled and shifted by `current`, at its first port; other ports get none.
 
-    States begin at `initial`, else at zero.
+    States start at `initial`, by default at zero.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[st
 
 
 def _fires_now(e: Expression) -> bool:
-    return isinstance(e, Call) and e.function in ("spike", "spike_ge")
+    return isinstance(e, Call) and e.function in SPIKES
 
 
 def _fired(e: Expression) -> tuple[str, Expression] | None:

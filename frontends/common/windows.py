@@ -1,4 +1,4 @@
-"""Convolution and pooling: shapes, and values for the checks of the importer."""
+"""Convolution and pooling in NumPy: shapes, and values for checking imported models."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
-    """Return the number of windows in each dimension; a last window that extends beyond the padded input starts inside it.
+    """Return the number of windows in each dimension; with `ceil`, the last window may extend beyond the padded input, but starts inside.
 
     Raises
     ------
     ValueError
-        No window fits, or a number is out of range.
+        No window fits, or a setting is out of range.
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
         raise ValueError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
@@ -61,7 +61,7 @@ def pool(x: Array, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dila
 def _taps(
     x: Array, first: int, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, found: Shape, fill: float
 ) -> Iterator[Array]:
-    """Yield, for each position of the kernel, the values that all windows read there."""
+    """Yield, for each kernel position, the values that all windows read there."""
     size = x.shape[first:]
     extra = [
         max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)

@@ -1,4 +1,4 @@
-"""The number of operations of a graph, before it runs."""
+"""Estimate the number of operations of a graph before running it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Final
 
 from snnc.compiler.ir.graph import Conv, Graph, Linear, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.shapes import PortMap, size
-from snnc.compiler.neurons.expression import Call, Expression
+from snnc.compiler.neurons.expression import calls
 
 MAX_WORK: Final = 4e10
-"""Largest number of multiplications that a check of a file may take; larger files are checked over their first steps only."""
+"""Maximum number of multiplications in the check of a file; larger files are checked over their first steps only."""
 _FACTOR: Final = 16
 _ALLOWANCE: Final = 1_000_000
-"""A described network may take ``_FACTOR`` times the operations of the file, plus this many."""
+"""A described network may need ``_FACTOR`` times the operations of the file's nodes, plus this many."""
 
 
 def far_more_work(described: int, nodes: int) -> bool:
-    """Return whether the network that a file's description defines takes far more operations than the file's own nodes."""
+    """Return whether a file's description defines a network with far more operations than the file's own nodes."""
     return described > _FACTOR * nodes + _ALLOWANCE
 
 
 def work_of(graph: Graph, ports: PortMap) -> int:
-    """Return the operations of one step of one sample.
+    """Return the operations of one step for one sample.
 
     Layers with weights count multiplications, populations the function calls of their equations, and all other nodes their values.
     """
@@ -42,10 +42,6 @@ def _work(operation: Operation, values: int) -> int:
         case Pool(kernel=kernel):
             return values * math.prod(kernel)
         case Population(model=model, shape=shape):
-            return values + size(shape) * sum(_calls(line.value) for line in model.equations)
+            return values + size(shape) * sum(1 for line in model.equations for _ in calls(line.value))
         case _:
             return values
-
-
-def _calls(expression: Expression) -> int:
-    return 1 + sum(map(_calls, expression.args)) if isinstance(expression, Call) else 0

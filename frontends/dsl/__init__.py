@@ -1,1 +1,1 @@
-"""Networks written in Python."""
+"""Python DSL for networks."""

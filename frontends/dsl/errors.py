@@ -1,4 +1,4 @@
-"""Errors of the Python DSL; each is raised at the faulty line of the user's program."""
+"""Errors of the Python DSL, raised at the faulty line of the user's program."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from snnc.compiler.errors import SnncError
 
 
 class ForeignNodeError(SnncError):
-    """A connection or output names a node of another network, or an object that is not a node."""
+    """A connection or output refers to a node of another network, or to an object that is not a node."""
 
     code = "SNNC-E110"
 
 
 class ConnectionShapeError(SnncError):
-    """The sizes of the two ends of a connection do not fit its weights."""
+    """The sizes of a connection's two ends do not fit its weights."""
 
     code = "SNNC-E111"
 
@@ -30,7 +30,7 @@ class SequenceError(SnncError):
 
 
 class PopulationOptionError(SnncError):
-    """A population sets a parameter or state that its neuron model lacks, or gives it another shape."""
+    """A population sets a parameter or state that its neuron model lacks, or gives it the wrong shape."""
 
     code = "SNNC-E114"
 
@@ -60,19 +60,19 @@ class ConnectionWindowError(SnncError):
 
 
 class SynapticDelayError(SnncError):
-    """The delays of a connection's weights are not whole numbers of 0 or more, or not one for each weight."""
+    """The delays of a connection's weights are not whole numbers of 0 or more, or not one per weight."""
 
     code = "SNNC-E119"
 
 
 class SparseMatrixError(SnncError):
-    """A sparse connection needs exactly one of a matrix, a density and a number of sources, and at least one entry."""
+    """A sparse connection has no entries, or not exactly one of a matrix, a density and a number of sources."""
 
     code = "SNNC-E120"
 
 
 class ViewError(SnncError):
-    """A part of a node leaves the node's shape, is empty, or has a step."""
+    """A part of a node exceeds the node's shape, is empty, or has a step."""
 
     code = "SNNC-E121"
 

@@ -1,4 +1,4 @@
-"""Initial weights, drawn from a seed so that a network is the same on every machine."""
+"""Initialisers of weights, drawn from a seed so that a network is the same on every machine."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from snnc.compiler.ir.graph import Array, Shape
 
 
 class Fans(NamedTuple):
-    """Numbers of incoming and of outgoing weights of a neuron.
+    """Number of incoming and outgoing weights of a neuron.
 
-    As in PyTorch, those of a convolution are its input and output channels times the size of the kernel; those of a sparse connection
-    are the mean numbers of entries of a row and of a column.
+    As in PyTorch, they are input and output channels times the kernel size for a convolution; for a sparse connection they are the mean
+    number of entries in a row and in a column.
     """
 
     fan_in: float
@@ -42,7 +42,7 @@ class FanIn:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Uniform in ``[low, high]``."""
+    """Uniform from `low` to `high`."""
 
     low: float = -1.0
     high: float = 1.0
@@ -54,7 +54,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal with `std` around `mean`."""
+    """Normal with standard deviation `std` and mean `mean`."""
 
     std: float = 1.0
     mean: float = 0.0
@@ -66,7 +66,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class TruncatedNormal:
-    """Normal with `std` around `mean`, restricted to `low` to `high`; bounds and defaults of torch's ``trunc_normal_``."""
+    """Normal with standard deviation `std` and mean `mean`, truncated to `low` … `high`; defaults as in torch's ``trunc_normal_``."""
 
     std: float = 1.0
     mean: float = 0.0
@@ -74,7 +74,7 @@ class TruncatedNormal:
     high: float = 2.0
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
-        """Return an array of `shape`: the quantiles of uniform numbers between the probabilities of the bounds."""
+        """Return an array of `shape`: quantiles at uniform random probabilities between those of the bounds."""
         from scipy.special import ndtr, ndtri
 
         first, last = (ndtr((bound - self.mean) / self.std) for bound in (self.low, self.high))
@@ -85,7 +85,7 @@ class TruncatedNormal:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """``exp`` of a normal number with `std` around `mean`: positive weights with a long tail.
+    """``exp`` of a normal variable with standard deviation `std` and mean `mean`: positive weights with a long tail.
 
     Synaptic weights in cortex have this form (Song, Sjöström, Reigl, Nelson and Chklovskii, "Highly nonrandom features of synaptic
     connectivity in local cortical circuits", 2005, which fits mean -0.702 and std 0.9355 to them, in mV).
@@ -101,7 +101,7 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class ConstantWeights:
-    """The same number for all weights; its public name is ``snnc.Constant``."""
+    """The same value for all weights; its public name is ``snnc.Constant``."""
 
     value: float = 0.0
 
@@ -141,7 +141,7 @@ class XavierNormal:
 
 @dataclass(frozen=True)
 class KaimingUniform:
-    """Uniform in ±gain·sqrt(3 / fan): the variance of :class:`KaimingNormal`, with which torch's layers of ReLUs start."""
+    """Uniform in ±gain·sqrt(3 / fan): the variance of :class:`KaimingNormal`."""
 
     gain: float = math.sqrt(2.0)
     mode: Literal["fan_in", "fan_out"] = "fan_in"
@@ -157,7 +157,7 @@ class KaimingNormal:
     """Normal with standard deviation gain / sqrt(fan).
 
     He, Zhang, Ren and Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet classification", 2015,
-    equations 10 (fan_in) and 14 (fan_out); the gain sqrt(2) is that of a ReLU.
+    equations 10 (fan_in) and 14 (fan_out); the default gain sqrt(2) is for ReLU.
     """
 
     gain: float = math.sqrt(2.0)
@@ -170,7 +170,7 @@ class KaimingNormal:
 
 @dataclass(frozen=True)
 class Orthogonal:
-    """Rows (or columns, if there are more rows) that are orthogonal and have length `gain`; a kernel counts as columns.
+    """Orthogonal rows (or columns, if there are more rows) of length `gain`; the axes after the first count as columns.
 
     Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014. The
     matrix is drawn as by Mezzadri ("How to generate random matrices from the classical compact groups", 2007): Q of a normal matrix,
@@ -188,7 +188,7 @@ class Orthogonal:
             The shape is not that of a matrix.
         """
         if len(shape) < 2:
-            raise ValueError(f"Orthogonal() draws complete matrices, and shape {shape} is not one")
+            raise ValueError(f"Orthogonal() draws matrices, and shape {shape} is not that of a matrix")
         rows, columns = shape[0], math.prod(shape[1:])
         q, r = np.linalg.qr(rng.normal(size=(max(rows, columns), min(rows, columns))))
         q *= np.sign(np.diagonal(r))

@@ -28,7 +28,7 @@ _JOINS: Final[Mapping[str, Callable[[], NeuronModel]]] = {"add": Relay, "and": J
 
 
 class Network:
-    """A spiking network in Python.
+    """A spiking network built in Python.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ class Network:
         Parameters
         ----------
         shape
-            Values of one sample at one step.
+            Shape of one sample at one step.
         kind
             ``"spikes"`` (0 or 1, moved as events) or ``"values"``.
         name
             Name of its array in the data; by default ``"input"``, ``"input2"`` and so on.
         """
         if kind not in ("spikes", "values"):
-            raise InvalidValueError(f"the input has kind {kind!r}; an input is 'spikes' or 'values'.")
+            raise InvalidValueError(f"the input has kind {kind!r}; it must be 'spikes' or 'values'.")
         size = _shape(shape, "the input")
         return self._node(self._graph.add(name or self._unused_name("input"), Input(size, kind)), size)
 
@@ -83,30 +83,30 @@ class Network:
         initial: Mapping[str, npt.ArrayLike] | None = None,
         surrogate: Surrogate | None = None,
     ) -> NetworkNode:
-        """Add neurons of one model.
+        """Add a population: neurons of one model.
 
         Parameters
         ----------
         shape
-            Neurons of one sample.
+            Shape of one sample's neurons.
         model
-            ``snnc.LIF(...)`` or similar, or ``snnc.Neuron(...)``.
+            A model such as ``snnc.LIF(...)``, or ``snnc.Neuron(...)``.
         name
-            By default the model's name in lower case, with a number if it is taken.
+            Name of the population; by default the model's name in lower case, with a number if it is taken.
         learnable
             Parameters that training changes.
         parameters
-            Values that differ from the model's own: a number, or an array with one per neuron.
+            Values that differ from the model's own: a number, or an array with one value per neuron.
         initial
-            Initial states that differ from the model's own, in the same form. A delayed connection that reads a state reads these before
-            the first step.
+            Initial states that differ from the model's own, in the same form. Before the first step, a delayed connection reads them,
+            too.
         surrogate
-            Derivative of the spike; None takes the one given to :func:`snnc.compile`.
+            Surrogate derivative of the spike; None for that given to :func:`snnc.compile`.
 
         Raises
         ------
         PopulationOptionError
-            A name is not in the model, or an array has another shape.
+            The model has no such parameter or state, or an array has another shape.
         """
         what = f"population {name!r}" if name else "the population"
         size = _shape(shape, what)
@@ -120,15 +120,15 @@ class Network:
         return self._node(self._graph.add(label, population), size)
 
     def group(self, *nodes: NetworkNode, name: str | None = None) -> NodeGroup:
-        """Join nodes into one, to use as a source, a target or an output.
+        """Combine nodes into one that can be a source, a target or an output.
 
-        As a source, a group concatenates the values of its nodes along their first axis; as a target, each of its nodes gets
-        its part of the values. Parameters and states still belong to the nodes.
+        As a source, a group concatenates its nodes' values along the first axis; as a target, it passes each node its part of the
+        values. Parameters and states still belong to the nodes.
 
         Parameters
         ----------
         nodes
-            Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree except for the first axis.
+            Inputs, populations, parts of these (``hidden[:80]``) or groups; their shapes must agree except for the first axis.
         name
             Name in messages and in names of connections; by default the nodes' names.
 
@@ -155,14 +155,14 @@ class Network:
         return grouped(self, nodes, name)
 
     def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
-        """Return the result shape of `connection` for `source`, for the population after it.
+        """Return the result shape of `connection` for `source`, for the population that follows.
 
         Parameters
         ----------
         source
             A node of this network.
         connection
-            One, or several in sequence; each states its number of neurons (``Dense(100)``).
+            A connection, or several in sequence; each must define its number of neurons (``Dense(100)``).
 
         Raises
         ------
@@ -208,18 +208,18 @@ class Network:
             ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``Flatten``, or a list of
             these, applied in order.
         delay
-            Steps between the source's value and its use; a cycle needs 1 or more somewhere.
+            Steps between the source's value and its use; every cycle needs a delay of at least 1 in total.
         source_port, target_port
             Output or state of the source, and input of the target; by default the first.
         name
-            Name under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
-            (``"input_to_hidden_conv"``), with individual delays also a number for each delay, the shortest first.
+            Name of the stored weights; by default ``"<source>_to_<target>"``. In a list of connections, each one's kind is appended
+            (``"input_to_hidden_conv"``); with individual delays also a number per delay, shortest first.
 
         Raises
         ------
         SnncError
-            A subclass for each fault: sizes do not fit, windows do not fit, an array is not a weight, or the connection closes a cycle
-            without delay. The network is unchanged.
+            Sizes or windows do not fit, an array is not a weight, or the connection closes a cycle without delay; each fault has its own
+            subclass. The network is unchanged.
         """
         self._check_member(source)
         self._check_member(target)
@@ -231,7 +231,7 @@ class Network:
         stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
         self._check_cycle(source, target, steps + sum(stage.least_delay for stage in stages))
         if name is not None and name in self._graph.names:
-            raise DuplicateNodeError(f"{where} is called {name!r}, as another node of the network is; names must differ.")
+            raise DuplicateNodeError(f"{where} is called {name!r}, like another node of the network; names must differ.")
         label = name or self._unused_name(f"{source.label}_to_{target.label}")
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
         self._connections += 1
@@ -250,12 +250,12 @@ class Network:
         Parameters
         ----------
         source, target, connection, delay, source_port
-            As for :meth:`connect`; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
+            As in :meth:`connect`; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
 
         Raises
         ------
         SnncError
-            As :meth:`connect`.
+            As in :meth:`connect`.
 
         Examples
         --------
@@ -279,16 +279,16 @@ class Network:
         Parameters
         ----------
         block, shortcut
-            The last population of the block, and the node that bypasses the block; their shapes must be equal.
+            The last population of the block, and the node that bypasses it; their shapes must be equal.
         how
-            ``"add"``: their sum, 0 to 2; ``"and"``: spikes of both; ``"iand"``: spikes of the shortcut where the block has none.
+            ``"add"``: the sum, 0 to 2; ``"and"``: spikes of both; ``"iand"``: spikes of the shortcut where the block has none.
         name
             Name of the population that computes the result; by default ``"join"``, with a number if it is taken.
 
         Raises
         ------
         InvalidValueError
-            `how` is something else.
+            `how` is not one of these.
         NetworkShapeError
             The shapes differ.
 
@@ -305,10 +305,10 @@ class Network:
         for node in (block, shortcut):
             self._check_member(node)
         if how not in _JOINS:
-            raise InvalidValueError(f"a block is joined by {how!r}; choose {', '.join(_JOINS)}.")
+            raise InvalidValueError(f"how is {how!r}; it must be one of {', '.join(_JOINS)}.")
         if block.shape != shortcut.shape:
             raise NetworkShapeError(
-                f"{block.name!r} of shape {block.shape} cannot join {shortcut.name!r} of shape {shortcut.shape}; let a layer give "
+                f"{block.name!r} of shape {block.shape} cannot join {shortcut.name!r} of shape {shortcut.shape}; add a layer that gives "
                 "the shortcut the shape of the block."
             )
         model = _JOINS[how]()
@@ -318,7 +318,7 @@ class Network:
         return node
 
     def output(self, node: NetworkNode, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
-        """Add an output: the values of a node, recorded under a name.
+        """Add an output that records the values of a node under a name.
 
         Parameters
         ----------
@@ -327,26 +327,26 @@ class Network:
         port
             Its output or state (``"v"``); by default the first.
         readout
-            ``"all"`` steps, or their ``"last"``, ``"sum"``, ``"mean"`` or ``"max"``.
+            ``"all"`` steps, or their ``"last"``, ``"sum"``, ``"mean"`` or ``"max"`` value.
         name
             Name of the array in the results; by default ``"output"``, ``"output2"`` and so on.
 
         Returns
         -------
         str
-            The name.
+            The name of the output.
         """
         self._check_member(node)
         self._check_port(node, port)
         if readout not in ("all", "last", "sum", "mean", "max"):
-            raise InvalidValueError(f"the readout {readout!r} of {node.name!r} is not known; choose all, last, sum, mean or max.")
+            raise InvalidValueError(f"the readout {readout!r} of {node.name!r} is unknown; choose all, last, sum, mean or max.")
         label = self._graph.add(name or self._unused_name("output"), Output(readout))
         tap = Wiring(self._graph, label).fetch(node, port)
         self._graph.connect(tap.name, label, source_port=tap.port)
         return label
 
     def graph(self) -> Graph:
-        """Return the network as a graph; without named outputs, populations without readers become outputs.
+        """Return the network as a graph; without outputs, populations that feed no other population become outputs.
 
         Raises
         ------
@@ -373,7 +373,7 @@ class Network:
         return graph_text(self._graph, "Network")
 
     def _repr_html_(self) -> str:
-        """Return the representation in a notebook."""
+        """Return the representation for a notebook."""
         return graph_html(self._graph, "Network")
 
     def _node(self, name: str, shape: Shape) -> NetworkNode:
@@ -396,7 +396,7 @@ class Network:
         for leaf in node.leaves:
             operation = self._graph.operation(leaf.name)
             if not isinstance(operation, Population):
-                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network; an input has no source.")
+                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network, which cannot be a target.")
             if port and port not in operation.model.inputs:
                 raise UnknownNodeError(f"{where}: {leaf.name!r} has no input port {port!r}; it has {', '.join(operation.model.inputs)}.")
 
@@ -413,7 +413,7 @@ class Network:
 
 
 def _reached_at_once(graph: Graph, name: str) -> set[str]:
-    """Return `name` and the nodes that read its value, directly or not, in the same step."""
+    """Return `name` and the nodes that read its value, directly or indirectly, in the same step."""
     found, open_ = {name}, [name]
     while open_:
         new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found
@@ -441,7 +441,7 @@ def _shape(shape: ShapeLike, what: str) -> Shape:
     except TypeError:
         found = ()
     if not found or min(found) < 1 or any(isinstance(n, bool) for n in sizes):
-        raise NetworkShapeError(f"{what} has shape {shape!r}; a shape is a positive integer or several.")
+        raise NetworkShapeError(f"{what} has shape {shape!r}; a shape is one positive integer or several.")
     check_size(found, what)
     return found
 
@@ -477,7 +477,7 @@ def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) 
         if array.shape not in ((), shape):
             raise PopulationOptionError(f"{what}: {name} has shape {array.shape}; give one number or an array of shape {shape}.")
         if not np.isfinite(array).all():
-            raise PopulationOptionError(f"{what}: {name} holds NaN or infinity.")
+            raise PopulationOptionError(f"{what}: {name} contains NaN or infinity.")
         found[name] = array
     return found
 

@@ -1,4 +1,4 @@
-"""The ends of connections: nodes of a network, parts of them, and groups."""
+"""Nodes of a network, parts of nodes, and groups: the ends of connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NetworkNode:
-    """An end of connections; ``node[:80]`` is a part of it.
+    """A node of a network, usable as an end of connections; ``node[:80]`` is a part of it.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class NetworkNode:
     shape
         Shape of one sample at one step.
     network
-        The network to which it belongs.
+        The network that it belongs to.
     """
 
     name: str
@@ -34,12 +34,12 @@ class NetworkNode:
     network: Network = field(repr=False)
 
     def __getitem__(self, index: Any) -> View:
-        """Return a part of the node, to use as a source, a target or an output.
+        """Return a part of the node, usable as a source, a target or an output.
 
         Parameters
         ----------
         index
-            A number or a slice without a step, or several, one per axis from the front. A number keeps its axis, with size 1.
+            A number or a slice without a step, or several, one per axis from the first. A number keeps its axis, with size 1.
 
         Raises
         ------
@@ -60,30 +60,30 @@ class NetworkNode:
 
     @property
     def label(self) -> str:
-        """The name for use within other names."""
+        """The name as used within other names."""
         return re.sub(r"\W+", "_", self.name).strip("_") if isinstance(self, View) else self.name
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations that it consists of."""
+        """The inputs and populations that it contains."""
         return (self,)
 
 
 @dataclass(frozen=True, eq=False)
 class View(NetworkNode):
-    """A part of a node: its slices, each (axis, start, stop)."""
+    """A part of a node, selected by slices (axis, start, stop)."""
 
     parent: NetworkNode
     slices: tuple[tuple[int, int, int], ...]
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations of the complete node."""
+        """The inputs and populations of the whole node."""
         return self.parent.leaves
 
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:
-        """Zeros (before, after) along each axis that pad the part to the shape of the complete node."""
+        """Zeros (before, after) along each axis that pad the part to the shape of the whole node."""
         ends = {axis: (start, self.parent.shape[axis] - stop) for axis, start, stop in self.slices}
         return tuple(ends.get(axis, (0, 0)) for axis in range(len(self.shape)))
 
@@ -101,7 +101,7 @@ class NodeGroup(NetworkNode):
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Position of each member along the first axis."""
+        """Start and stop of each member along the first axis."""
         found, start = [], 0
         for member in self.members:
             found.append((start, start + member.shape[0]))

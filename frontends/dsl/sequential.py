@@ -1,4 +1,4 @@
-"""A chain of layers in one call."""
+"""``snnc.Sequential``: build a chain of layers in one call."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def sequential(
     port: str = "",
     seed: int = 0,
 ) -> Network:
-    """Make a chain of connections and neurons.
+    """Return a network that is a chain of connections and neurons.
 
     Parameters
     ----------
     shape
         Shape of the input.
     layers
-        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which determine their result shapes, and neuron
-        models or ``Recurrent(model)``. Every connection with weights is followed by neurons; pooling may be anywhere except at the end.
+        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which define their result shapes, and neuron
+        models or ``Recurrent(model)``. Neurons must follow every connection with weights; pooling is allowed anywhere but at the end.
     name, kind, seed
         Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
@@ -83,7 +83,7 @@ def _check_order(pending: list[Connection], layer: Connection, position: int) ->
     weighted = Dense | Sparse | Conv
     if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
         raise SequenceError(
-            f"layer {position}: a connection with weights directly follows another, so the two are only one linear map; "
+            f"layer {position}: a connection with weights directly follows another, so that both together are one linear map; "
             "put neurons between them."
         )
 

@@ -1,4 +1,4 @@
-"""Conversion of a DSL connection to nodes and edges of a graph."""
+"""Convert a DSL connection to nodes and edges of a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, View
 
 @dataclass(frozen=True)
 class Stage:
-    """One built connection of a chain: its name, its operations, and the delay of its fastest branch."""
+    """One connection of a chain, converted: its kind and its branches."""
 
     kind: str
     branches: tuple[Branch, ...]
@@ -27,7 +27,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Tap:
-    """A port of the graph, read `delay` steps late."""
+    """A port of a graph node, read `delay` steps late."""
 
     name: str
     port: str = ""
@@ -36,7 +36,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Adds the nodes and edges of a connection to `graph`; the names of new nodes begin with `label`."""
+    """Adds the nodes and edges of a connection to `graph`; names of new nodes start with `label`."""
 
     graph: Graph
     label: str
@@ -50,14 +50,14 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """Return the name of each stage: the label, in a chain followed by the kind."""
+        """Return the name of each stage: the label, followed by the kind if there are several stages."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
         return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
 
     def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: NetworkNode, port: str) -> None:
-        """Connect the end of a chain to its target; each node of a group gets its own weights if possible."""
+        """Connect the last stage to its target; each node of a group gets its own weights if possible."""
         parts = split_rows(branches, node.ranges) if isinstance(node, NodeGroup) else None
         if parts is not None and isinstance(node, NodeGroup):
             for member, own in zip(node.members, parts, strict=True):
@@ -68,7 +68,7 @@ class Wiring:
             self.deliver(end, node, port)
 
     def fetch(self, node: NetworkNode, port: str) -> Tap:
-        """Read a node, a part of one or a group."""
+        """Return the values of a node, a part of a node, or a group."""
         match node:
             case View(parent=parent, slices=slices):
                 tap = self.fetch(parent, port)
@@ -85,7 +85,7 @@ class Wiring:
                 return Tap(node.name, port)
 
     def deliver(self, tap: Tap, node: NetworkNode, port: str) -> None:
-        """Connect values to a node, a part of one or a group."""
+        """Connect values to a node, a part of a node, or a group."""
         match node:
             case View(parent=parent, padding=padding):
                 whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
@@ -97,13 +97,13 @@ class Wiring:
                 self.graph.connect(tap.name, node.name, source_port=tap.port, target_port=port, delay=tap.delay)
 
     def append(self, tap: Tap, operation: Operation, wanted: str) -> Tap:
-        """Append `operation` to `tap`."""
+        """Add `operation` after `tap`; `wanted` is its name unless taken."""
         name = self.graph.add(fresh_name(self.graph, wanted), operation)
         self.graph.connect(tap.name, name, source_port=tap.port, delay=tap.delay)
         return Tap(name)
 
     def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
-        """Append the branches of one connection to `tap`; the last operation of each has the weights and the name."""
+        """Add the branches of one connection after `tap`; the last operation of each has the weights and the name."""
         found = []
         for number, branch in enumerate(branches, 1):
             own = name if len(branches) == 1 else f"{name}_{number}"
@@ -114,7 +114,7 @@ class Wiring:
         return found
 
     def _total(self, taps: Sequence[Tap], name: str) -> Tap:
-        """Add values up."""
+        """Add a sum of `taps` if there are several."""
         if len(taps) == 1:
             return taps[0]
         total = self.graph.add(fresh_name(self.graph, f"{name}_sum"), Add())
@@ -124,7 +124,7 @@ class Wiring:
 
 
 def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed: Sequence[int], where: str) -> list[Stage]:
-    """Build connections in order, each for the result shape of the previous one; the last one gives `target`."""
+    """Convert connections in order, each for the result shape of the previous one; the last must result in `target`."""
     stages, shape = [], source
     for number, connection in enumerate(chain):
         last = number + 1 == len(chain)
@@ -136,19 +136,19 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
 
 
 def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
-    """Return the shape of the result of `connection`, which must be known."""
+    """Return the result shape of `connection`, which must not depend on its target."""
     return check_target(connection, source, None, where)
 
 
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """Return the text by which a message refers to a part of a chain."""
+    """Return how a message refers to a part of a chain."""
     return where if len(chain) == 1 else f"{where}, part {number + 1} ({chain[number].public_name})"
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
-    """Return for each range of the outputs (along their first axis) its branches.
+    """Return the branches for each range of outputs along their first axis.
 
-    None if a branch has no weight that can be divided in this way, or if a part would be empty.
+    None if the weight of a branch cannot be divided in this way, or if a part would be empty.
     """
     found = []
     for start, stop in ranges:

@@ -1,4 +1,4 @@
-"""Build a graph from a flat NIR graph."""
+"""Build a graph from a flattened NIR graph."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from snnc.frontends.nir.windows import window_operation
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 
 MAX_DELAY: Final = 65_535
-"""Maximum steps of a delay."""
+"""Maximum number of steps of a delay."""
 _ROUNDING: Final = 1e-3
-"""Tolerance in steps for a delay to count as a whole number, because of float32."""
+"""Maximum rounding of a delay, in steps, that needs no note; float32 causes such errors."""
 
 
 def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
-    """Return the delay of a Delay node in whole steps: one number if all values share it, else one per value.
+    """Return the delays of a Delay node in whole steps: one number if all are equal, else one per value.
 
     Raises
     ------
     NirError
-        The delay is negative, or longer than snnc can store.
+        A delay is negative or exceeds the maximum.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:
-        raise NirFieldError(f"delay of {node.path!r} (Delay) is {seconds.min():g} s; a delay is 0 s or longer.")
+        raise NirFieldError(f"delay of {node.path!r} (Delay) is {seconds.min():g} s; a delay must be 0 s or longer.")
     exact = seconds / dt
     if exact.max() > MAX_DELAY:
         raise NirTimeStepError(
-            f"the delay of {node.path!r}, {seconds.max():g} s, is {exact.max():,.0f} steps of {dt:g} s; at most {MAX_DELAY:,} are kept. "
-            "Give a longer dt."
+            f"the delay of {node.path!r}, {seconds.max():g} s, is {exact.max():,.0f} steps of {dt:g} s, more than the maximum of "
+            f"{MAX_DELAY:,}. Use a longer dt."
         )
     steps = np.rint(exact).astype(np.int64)
     error = np.abs(steps - exact).max()
@@ -50,25 +50,25 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 
 
 def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
-    """Return the edges out of spiking neurons if the dialect delays spikes by one step, else none."""
+    """Return a delay of one step for each edge from a spiking neuron if the dialect delays spikes; otherwise nothing."""
     return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
 
 
 def build(
     name: str, flat: Flat, shapes: Shapes, delays: Mapping[Edge, int], lags: Mapping[str, Array], *, dt: float, dialect: Dialect
 ) -> Graph:
-    """Return the graph.
+    """Return the graph for a flattened NIR graph.
 
     Parameters
     ----------
     name
         Name of the network.
     flat, shapes
-        The nodes, and the shapes of their inputs and outputs.
+        The flattened NIR graph, and the input and output shapes of its nodes.
     delays
-        Steps by which an edge lags.
+        Steps by which edges are delayed.
     lags
-        Steps by which a Delay node lags, from :func:`delay_steps`.
+        Steps by which Delay nodes delay their values, from :func:`delay_steps`.
     dt, dialect
         Seconds per step, and the framework whose NIR conventions apply.
     """
@@ -87,13 +87,13 @@ def build(
 
 
 def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
-    """Yield each length of a delay, and a 1 for every value that has it."""
+    """Yield each delay in steps, and a mask that is 1 for the values with that delay."""
     for lag in np.unique(lags).tolist():
         yield int(lag), (lags == lag).astype(np.float32)
 
 
 def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[DelayedEdge]) -> Graph:
-    """Add operations and links to `graph`, with a sum before operations that take one edge and get several."""
+    """Add operations and links to `graph`, with an Add before operations that accept one edge but have several."""
     sources = Counter(link.target for link in links)
     enter: dict[str, str] = {}
     for name in _order(operations, links):
@@ -107,7 +107,7 @@ def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[De
 
 
 def _order(names: Iterable[str], links: Iterable[DelayedEdge]) -> list[str]:
-    """Return the nodes from the inputs on."""
+    """Return the nodes in dataflow order."""
     immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_nodes_from(names)
     immediate.add_edges_from((link.source, link.target) for link in links if not link.delay)

@@ -1,4 +1,4 @@
-"""Find the edges that close a cycle; they read the value of the previous step."""
+"""Find the edges that close a cycle; such an edge reads the value of the previous step."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from snnc.frontends.nir.wiring import DelayedEdge
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     """Return the edges that need a delay of one step so that every cycle has a delay.
 
-    The graph is traversed depth first from its inputs, in the order of the file; an edge back to a node on the current path closes
-    a cycle. If only one path leads from the neuron to this edge, the delay moves to the neuron's output, so nodes in between, such
+    The graph is traversed depth first from its inputs, in file order; an edge back to a node on the current path closes
+    a cycle. If a single path leads from a neuron to this edge, the delay moves to the neuron's output, so that the nodes between, such
     as a bias, act from step 0 on.
 
     Parameters
@@ -49,12 +49,12 @@ def _check_defined(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
     cycle = [source for source, _ in nx.find_cycle(stateless)]
     path = " -> ".join(f"{name} ({flat.nodes[name].type})" for name in [*cycle, cycle[0]][:20])
     raise NirCycleError(
-        f"the cycle {path} holds neither a neuron nor a delay of a step or more, so its values are not defined; put one into it."
+        f"the cycle {path} contains neither a neuron nor a delay of at least one step, so its values are undefined; insert one of them."
     )
 
 
 def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edge]:
-    """Return the back edges of a depth-first traversal."""
+    """Yield the back edges of a depth-first traversal."""
     done: set[str] = set()
     for start in starts:
         if start in done:
@@ -73,7 +73,7 @@ def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edg
 
 
 def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
-    """Return `edge`, or the edge out of the neuron before it if only one path connects the two."""
+    """Return `edge`, or the output edge of the neuron before it if a single path connects the two."""
     first = edge
     while flat.nodes[edge[0]].type not in NEURONS:
         sources = flat.into(edge[0])
@@ -84,12 +84,12 @@ def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
 
 
 def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[DelayedEdge]:
-    """Return the one-step links to which a reader assigns their delay if they are written as plain edges.
+    """Return the links with a delay of one step that a reader would also infer if they were written as plain edges.
 
     Parameters
     ----------
     links
-        Between nodes of the file.
+        Links between nodes of the file.
     nodes
         Nodes of the nir package by name.
     """

@@ -1,4 +1,4 @@
-"""The conventions of each framework for its NIR files."""
+"""Conventions of the frameworks that write NIR files."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Final, Literal
 from snnc.frontends.nir.errors import NirDialectError
 
 DEFAULT_DT: Final = 1e-4
-"""Seconds per step if neither the caller nor the file gives it: the assumption of snnTorch and SpikingJelly."""
+"""Seconds per step if neither the caller nor the file defines it, as snnTorch and SpikingJelly assume."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The NIR conventions of one framework.
+    """NIR conventions of one framework.
 
     Parameters
     ----------
     name
-        Its name for ``--dialect``.
+        Name for ``--dialect``.
     dt
-        Seconds per step if neither the caller nor the file gives it.
+        Seconds per step if neither the caller nor the file defines it.
     reset
-        "value": to v_reset, at once; "subtract": by the threshold, in the next step.
+        "value": immediately to v_reset; "subtract": by the threshold, in the next step.
     strict
-        Neurons fire above the threshold, else at or above it.
+        Whether neurons fire only above the threshold, and not at it.
     unit_gain
-        A current enters a membrane (and a synapse) unscaled, whatever r and w_in are.
+        Whether currents enter membranes and synapses unscaled, regardless of r and w_in.
     plain_if
-        IF and I add ``r*i`` per step, whatever dt is.
+        Whether IF and I add ``r*i`` per step, regardless of dt.
     plain_synapse
-        A synaptic current jumps by ``w_in*i``, whatever dt is.
+        Whether a synaptic current jumps by ``w_in*i``, regardless of dt.
     late_output
-        Spikes leave a neuron one step after they were fired.
+        Whether spikes leave a neuron one step after they occur.
     start
         Initial value of membranes: 0, v_leak (v_reset if there is no leak), or v_reset.
     recurrent_bypass
-        The input of a nested recurrent graph goes to the neurons, although its edges lead through the recurrent weights.
+        Whether the input of a nested recurrent graph bypasses the recurrent weights, although its edges lead through them.
     note
-        A note for the user.
+        Note for the user.
     """
 
     name: str
@@ -59,14 +59,14 @@ _ALL: Final = (
     Dialect(
         "nir",
         DEFAULT_DT,
-        note="Neurons fire above their threshold and are reset to v_reset at once, as NIR defines them.",
+        note="Neurons fire above their threshold and are immediately reset to v_reset, as NIR defines.",
     ),
     Dialect(
         "snntorch",
         DEFAULT_DT,
         reset="subtract",
-        note="Read with the conventions of snnTorch's defaults: the threshold is subtracted in the step after a spike; v_reset of the "
-        "file is not used. "
+        note="Read with snnTorch's default conventions: the threshold is subtracted in the step after a spike; the file's v_reset is "
+        "ignored. "
         'For a model with reset_mechanism="zero" and reset_delay=False, use the dialect nir.',
     ),
     Dialect(
@@ -75,17 +75,16 @@ _ALL: Final = (
         plain_if=True,
         plain_synapse=True,
         start="leak",
-        note="Read with the conventions of Norse: time constants in its files are dt times the true ones, so a step of 1 ms is one of "
-        "1e-6 s; "
-        "IF neurons add r*i and synaptic currents w_in*i per step, whatever dt is; membranes start at v_leak.",
+        note="Read with Norse's conventions: time constants in its files are dt times the true ones, so a step of 1 ms is 1e-6 s; "
+        "IF neurons add r*i and synaptic currents add w_in*i per step, regardless of dt; membranes start at v_leak.",
     ),
     Dialect(
         "spikingjelly",
         DEFAULT_DT,
         strict=False,
         start="reset",
-        note="Read with the conventions of SpikingJelly: neurons fire at or above their threshold; they start at v_reset and are reset to "
-        "it at once.",
+        note="Read with SpikingJelly's conventions: neurons fire at or above their threshold; they start at v_reset and are immediately "
+        "reset to it.",
     ),
     Dialect(
         "spyx",
@@ -94,9 +93,8 @@ _ALL: Final = (
         unit_gain=True,
         late_output=True,
         recurrent_bypass=True,
-        note="Read with the conventions of Spyx: currents enter with gain 1 whatever r is, spikes leave one step after the membrane "
-        "passed its "
-        "threshold and subtract the threshold in that step; the input of recurrent layers does not pass the recurrent weights.",
+        note="Read with Spyx's conventions: currents enter with gain 1, regardless of r; spikes leave one step after the membrane exceeds "
+        "its threshold, and the threshold is subtracted in that step; the input of recurrent layers bypasses the recurrent weights.",
     ),
 )
 DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _ALL}
@@ -104,7 +102,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _
 
 
 def find_dialect(name: str) -> Dialect:
-    """Return a dialect by its name.
+    """Return the dialect with this name.
 
     Raises
     ------
@@ -112,5 +110,5 @@ def find_dialect(name: str) -> Dialect:
         No dialect has this name.
     """
     if name not in DIALECTS:
-        raise NirDialectError(f"the dialect {name[:60]!r} is not known; choose one of {', '.join(DIALECTS)}.")
+        raise NirDialectError(f"the dialect {name[:60]!r} is unknown; choose one of {', '.join(DIALECTS)}.")
     return DIALECTS[name]

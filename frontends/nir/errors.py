@@ -18,7 +18,7 @@ class UnreadableNirError(NirError):
 
 
 class NotNirError(NirError):
-    """The file is HDF5, but holds no NIR graph."""
+    """The file is HDF5 but contains no NIR graph."""
 
     code = "SNNC-E702"
 
@@ -36,13 +36,13 @@ class NirTooLargeError(NirError):
 
 
 class NirNodeTypeError(NirError):
-    """A node is of a type that NIR does not define."""
+    """NIR does not define a node's type."""
 
     code = "SNNC-E705"
 
 
 class NirFieldError(NirError):
-    """A field of a node is missing, unknown, or of a kind or value that the node cannot have."""
+    """A field of a node is missing or unknown, or has an invalid kind or value."""
 
     code = "SNNC-E706"
 
@@ -60,13 +60,13 @@ class NirTimeConstantError(NirError):
 
 
 class NirEdgeError(NirError):
-    """An edge names a missing node, is a duplicate, or is not a pair of names."""
+    """An edge refers to a missing node, is a duplicate, or is not a pair of names."""
 
     code = "SNNC-E709"
 
 
 class NirShapeError(NirError):
-    """Shapes of two connected nodes, or of a node's fields, do not fit together."""
+    """The shapes of two connected nodes, or of a node's fields, do not match."""
 
     code = "SNNC-E710"
 
@@ -78,7 +78,7 @@ class NirCycleError(NirError):
 
 
 class NirNestingError(NirError):
-    """Graphs are nested too deeply, contain themselves, or have several inputs or outputs for an edge that needs one."""
+    """Graphs are nested too deeply, contain themselves, or do not have exactly one input or output for an edge."""
 
     code = "SNNC-E712"
 
@@ -90,7 +90,7 @@ class NirDialectError(NirError):
 
 
 class NirTimeStepError(NirError):
-    """The length of a time step is not a positive number, or does not fit the delays of the file."""
+    """The time step is not a positive number, or is too short for the file's delays."""
 
     code = "SNNC-E714"
 
@@ -114,12 +114,12 @@ class NirWriteError(NirError):
 
 
 class NirSimulationError(NirError):
-    """The reference interpreter cannot run the file, or gets arrays that do not fit its inputs."""
+    """The reference interpreter cannot run the file, or the arrays do not match its inputs."""
 
     code = "SNNC-E718"
 
 
 class NirDescriptionError(NirError):
-    """The network in snnc's description in a file differs from that of the file's nodes."""
+    """The network described by snnc in the file differs from that of the file's nodes."""
 
     code = "SNNC-E719"

@@ -1,4 +1,4 @@
-"""Load a NIR file as a graph of one time step."""
+"""Load a NIR file as the graph of one time step."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
     path
         The file.
     dt
-        Seconds per time step; None takes the file's metadata, else the dialect's default.
+        Seconds per time step; defaults to the file's metadata, else to the dialect's value.
     dialect
-        NIR conventions: those of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
+        Conventions of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
 
     Raises
     ------
     NirError
-        The file is wrong, or holds something that snnc does not read; the message says which.
+        The file is invalid, or snnc cannot read a part of it; the message says which.
     """
     return load_described(path, dt=dt, dialect=dialect)[0]
 
@@ -82,7 +82,7 @@ def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[floa
     if found is None:
         return dialect.dt, f"The file does not define a time step; dt = {dialect.dt:g} s is assumed (to change it: --dt SECONDS)."
     if not math.isfinite(found) or found <= 0:
-        raise NirTimeStepError(f"dt is {found:g} ({source}); it is a number of seconds above 0.")
+        raise NirTimeStepError(f"dt is {found:g} ({source}); it must be a positive number of seconds.")
     return float(found), f"dt = {found:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
 
 
@@ -95,12 +95,12 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
         short = [f for f in node.fields if f in POSITIVE and np.min(node.fields[f]) < dt * (1 - 1e-6)]
         if short and node.type in NEURONS:
             smallest = min(float(np.min(node.fields[f])) for f in short)
-            notes.append(f"{name!r} has a time constant of {smallest:g} s, below dt = {dt:g} s; forward Euler overshoots; shorten dt.")
+            notes.append(f"{name!r} has a time constant of {smallest:g} s, below dt = {dt:g} s, so forward Euler overshoots; shorten dt.")
     return notes
 
 
 def _bypassed(graph: NirGraph) -> NirGraph:
-    """Connect the input of a nested recurrent graph to its neurons if its edges lead through the recurrent weights."""
+    """Connect a nested graph's input directly to its neurons if its edges lead through the recurrent weights."""
     nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
     edges = [
         (source, _neuron_after(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges
@@ -109,7 +109,7 @@ def _bypassed(graph: NirGraph) -> NirGraph:
 
 
 def _neuron_after(graph: NirGraph, name: str) -> str:
-    """Return the neuron that the linear node `name` leads to and comes from; else `name`."""
+    """Return the neuron that feeds, and is fed by, the linear node `name`; else `name`."""
     after = [t for s, t in graph.edges if s == name]
     if _is(graph, name, *_LINEAR) and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:
         return after[0]

@@ -1,6 +1,6 @@
-"""NIR's neurons in forward-Euler steps.
+"""Convert NIR's neurons to populations whose equations are one forward-Euler step.
 
-A neuron whose current has gain 1 and whose leak is 0 is the library's (``v = beta*v + i`` with ``beta = 1 - dt/tau``); all others keep
+A neuron whose current has gain 1 and whose leak is 0 becomes a library neuron (``v = beta*v + i`` with ``beta = 1 - dt/tau``); others keep
 the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
 """
 
@@ -20,12 +20,12 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.reading.fields import FIRING, NirNode
 
 _ROUNDING: Final = 2e-6
-"""Relative error within which a gain written as a quotient of float32 numbers is 1."""
+"""Relative error up to which a gain counts as 1, because it is a quotient of float32 numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class _InterpretedFields:
-    """Fields of a node in float64, interpreted by the dialect."""
+    """Fields of a node in float64, interpreted by the conventions of a dialect."""
 
     node: NirNode
     dt: float
@@ -56,16 +56,16 @@ class _InterpretedFields:
         return found | {"v_reset": self.value("v_reset")} if self.firing.reset == "value" else found
 
     def decays(self) -> dict[str, Array | float]:
-        """Factors of the library's neurons by their names."""
+        """Return the decay factors per step, named as in the library's neurons."""
         names = {"LI": {"beta": "tau"}, "CubaLI": {"alpha": "tau_syn", "beta": "tau_mem"}}.get(self.node.type.removesuffix("F"), {})
         return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
 
     def plain(self) -> bool:
-        """Return whether the current enters with gain 1 and the leak is towards 0."""
+        """Return whether the current enters with gain 1 and the membrane leaks towards 0."""
         return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _ROUNDING)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
-        """Return the value of r or w_in for which a current enters with gain 1."""
+        """Return the value of r or w_in with which a current enters with gain 1."""
         tau = {"r": {"I": None, "LI": "tau", "CubaLI": "tau_mem"}[self.node.type.removesuffix("F")], "w_in": "tau_syn"}[name]
         return np.asarray((1.0 if tau is None else self.value(tau)) / self.dt)
 
@@ -81,19 +81,19 @@ class _InterpretedFields:
                 return jump, self.value("r") * (self.dt / tau_mem)
 
     def step(self) -> float:
-        """Length of a step for neurons without time constants."""
+        """Return the length of a step, for neurons without time constants."""
         return 1.0 if self.dialect.plain_if else self.dt
 
 
 def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Population:
-    """Return the population of `shape` that `node` (a neuron or a Threshold) describes.
+    """Return the population of `shape` for a node that is a neuron or a Threshold.
 
     Parameters
     ----------
     node
-        Its fields contain one value, or one per neuron.
+        The node; each of its fields contains one value, or one per neuron.
     shape
-        Neurons.
+        Shape of the population.
     dt
         Seconds per step.
     dialect
@@ -107,7 +107,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
 
 
 def _array(value: Array | float, shape: Shape) -> Array:
-    """Return one number if all are equal, else one per neuron."""
+    """Return one number if all values are equal, else one per neuron."""
     array = np.asarray(value, np.float64).astype(np.float32)
     if array.size == 1 or (array == array.flat[0]).all():
         return np.asarray(array.reshape(-1)[0])
@@ -125,20 +125,20 @@ CUBA_LI: Final = neuron(
 )
 """Leaky integrator with a synaptic current, with gain 1 and leak 0."""
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
-"""The synaptic current of the standard."""
+"""Synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
-"""A synaptic current that jumps by the full input."""
+"""Synaptic current that jumps by the full input."""
 UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "I": ("{v} + dt*r*i", ("dt", "r")),
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Integrator -> the update of its membrane, and the parameters that it reads; the spiking type has an F at the end of its name."""
+"""Membrane update and its parameters, by integrator; the spiking type's name has an additional F."""
 _ZERO: Final = ("v_leak", "v_reset")
 
 
 def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> NeuronModel:
-    """Return the equations of the standard for a neuron of NIR, with a reset if it fires."""
+    """Return a NIR neuron with the equations of the standard, with a reset if it fires."""
     update, names = UPDATES[kind.removesuffix("F") if firing else kind]
     body = f"v = {update.format(v='v')}" if firing is None else _firing(update, firing)
     current = f"{synapse}\n" if "tau_syn" in names else ""
@@ -152,14 +152,14 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 
 
 def _firing(update: str, firing: Firing) -> str:
-    """Return the equations of a spiking neuron; Firing names the previous step's spike ``r``, which is a parameter here."""
+    """Return the equations of a spiking neuron; they avoid ``r``, Firing's name for the previous spike, which is a parameter here."""
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))
     return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"
 
 
 def library(kind: str, firing: Firing | None) -> NeuronModel:
-    """Return the library's neuron for one of NIR, with gain 1 and leak 0."""
+    """Return the library neuron for a NIR neuron with gain 1 and leak 0."""
     if firing is None:
         return {"I": I(), "LI": LI(), "CubaLI": CUBA_LI}[kind]
     make: Callable[..., NeuronModel] = {"IF": IF, "LIF": LIF, "CubaLIF": CubaLIF}[kind]  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Convolutions and poolings of NIR as operations of the graph."""
+"""Convert NIR's convolutions and poolings to operations of the graph."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAX: Final = 2**31 - 1
 
 
 def window_operation(node: NirNode) -> Conv | Pool:
-    """Return the operation that `node` (Conv1d, Conv2d, SumPool2d or AvgPool2d) describes.
+    """Return the operation for `node`, a Conv1d, Conv2d, SumPool2d or AvgPool2d.
 
     Raises
     ------
     NirError
-        A field does not have the form that the operation needs.
+        A field is invalid for the operation.
     """
     rank = _RANK[node.type]
     stride = _numbers(node, "stride", rank, 1)
@@ -32,7 +32,7 @@ def window_operation(node: NirNode) -> Conv | Pool:
     weight = node.fields["weight"].astype(np.float32, copy=False)
     if weight.ndim != rank + 2:
         raise NirShapeError(
-            f"the weight of {_text(node)} has the shape {list(weight.shape)}; it needs {rank + 2} axes: [out, in / groups, *kernel]."
+            f"the weight of {_text(node)} has the shape {list(weight.shape)}; it must have {rank + 2} axes: [out, in / groups, *kernel]."
         )
     dilation = _numbers(node, "dilation", rank, 1)
     padding = _padding(node, rank, weight.shape[2:], dilation)
@@ -48,7 +48,7 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
     Raises
     ------
     NirShapeError
-        No window fits, or the channels do not.
+        No window fits, or the numbers of channels differ.
     """
     declared = node.fields.get("input_shape")
     if declared is not None and declared.size and tuple(declared.reshape(-1).tolist()) != entering[1:]:
@@ -60,7 +60,7 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
 
 
 def check_bias(node: NirNode) -> None:
-    """Check that the bias of `node`, if it has one, has a value for each row of its weight.
+    """Check that the bias of `node`, if any, has one value per row of its weight.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def check_bias(node: NirNode) -> None:
     weight, bias = node.fields["weight"], node.fields.get("bias")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise NirShapeError(
-            f"the bias of {_text(node)} has the shape {list(bias.shape)}; its weight {list(weight.shape)} needs [{weight.shape[0]}]."
+            f"the bias of {_text(node)} has the shape {list(bias.shape)}; with the weight {list(weight.shape)}, it must be "
+            f"[{weight.shape[0]}]."
         )
 
 
@@ -87,7 +88,7 @@ def _padding(node: NirNode, rank: int, kernel: Shape, dilation: tuple[int, ...])
 
 
 def _numbers(node: NirNode, name: str, count: int, least: int) -> tuple[int, ...]:
-    """Return a field of one number for all dimensions or one for each."""
+    """Return a field with one value for all dimensions, or one each, as `count` values."""
     values = node.fields[name].reshape(-1).astype(np.int64)
     if values.size not in (1, count) or values.min() < least or values.max() > _MAX:
         raise NirFieldError(f"{name} of {_text(node)} is {values.tolist()!s:.60}; give 1 or {count} numbers of {least} or more.")

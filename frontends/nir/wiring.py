@@ -1,4 +1,4 @@
-"""Connections with delays, and the removal of nodes that only pass values on."""
+"""Edges with delays, and the removal of nodes that only pass on values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DelayedEdge:
-    """A connection from one node to another, `delay` steps late."""
+    """An edge between two nodes with a delay in steps."""
 
     source: str
     target: str
@@ -17,9 +17,10 @@ class DelayedEdge:
 
 
 def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list[DelayedEdge], set[str]]:
-    """Remove nodes of `passing`, which pass on the sum of their inputs, and connect their sources with their targets.
+    """Remove nodes in `passing`, which pass on the sum of their inputs, and connect their sources to their targets.
 
-    A node with several sources and several targets stays, so the number of links never grows; a node with an edge to itself stays too.
+    A node with both several sources and several targets is kept, so that the number of links never grows, and so is a node with an edge
+    to itself.
 
     Returns
     -------

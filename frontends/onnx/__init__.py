@@ -1,1 +1,1 @@
-"""The ONNX front end: files to graphs, and graphs to files."""
+"""The ONNX front end: reads files into graphs, and writes graphs to files."""

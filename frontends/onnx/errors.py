@@ -18,7 +18,7 @@ class UnreadableFileError(OnnxError):
 
 
 class OpsetError(OnnxError):
-    """The model names no opset, or one that is too old or too new."""
+    """The model has no opset, or its opset is too old or too new."""
 
     code = "SNNC-E202"
 
@@ -48,7 +48,7 @@ class NotFiniteTensorError(OnnxError):
 
 
 class MalformedGraphError(OnnxError):
-    """The ONNX graph itself is wrong: duplicate names, undefined inputs, a cycle, no nodes, no outputs."""
+    """The ONNX graph itself is invalid: duplicate names, undefined inputs, a cycle, no nodes, no outputs."""
 
     code = "SNNC-E207"
 
@@ -60,7 +60,7 @@ class OnnxLimitError(OnnxError):
 
 
 class ShapeError(OnnxError):
-    """Shapes do not fit together."""
+    """Shapes do not match."""
 
     code = "SNNC-E209"
 
@@ -72,7 +72,7 @@ class UnsupportedOperatorError(OnnxError):
 
 
 class NotYetError(OnnxError):
-    """snnc does not read this form yet, although its method could."""
+    """snnc does not support this form of an operator or network yet."""
 
     code = "SNNC-E211"
 
@@ -84,19 +84,19 @@ class DataDependentError(OnnxError):
 
 
 class NoTimeError(OnnxError):
-    """The file contains no time steps: a stateless network, zero steps, or too few to see a step twice."""
+    """The file contains no time steps: a stateless network, zero steps, or too few to compare one step with another."""
 
     code = "SNNC-E213"
 
 
 class TimeVaryingError(OnnxError):
-    """Weights, parameters or the operations themselves differ from step to step."""
+    """Weights, parameters or operations differ from step to step."""
 
     code = "SNNC-E214"
 
 
 class TimeMixingError(OnnxError):
-    """The model does not read its sequence one step after the other."""
+    """The model does not process its sequence step by step."""
 
     code = "SNNC-E215"
 
@@ -108,7 +108,7 @@ class InitialStateError(OnnxError):
 
 
 class ReadoutError(OnnxError):
-    """An output is neither a value of a step nor a known summary over the steps."""
+    """An output is neither a value of a step nor a known reduction over the steps."""
 
     code = "SNNC-E217"
 
@@ -126,13 +126,13 @@ class StepGraphError(OnnxError):
 
 
 class StateLossError(OnnxError):
-    """The file has spiking neurons but carries no state from step to step: the export lost it."""
+    """The file has spiking neurons but no state carried between steps: the export lost it."""
 
     code = "SNNC-E220"
 
 
 class NotGenericError(OnnxError):
-    """A dimension that the file declares dynamic changes the recovered network."""
+    """A dimension declared as dynamic changes the recovered network."""
 
     code = "SNNC-E221"
 
@@ -144,18 +144,18 @@ class SelfCheckError(OnnxError):
 
 
 class UnforeseenError(OnnxError):
-    """Reading the file failed with an error that no check foresees."""
+    """Reading the file failed with an unexpected error."""
 
     code = "SNNC-E224"
 
 
 class DescriptionError(OnnxError):
-    """The network in snnc's description in a file has other inputs, outputs or sizes than the file."""
+    """The network described by snnc in the file differs from the file in inputs, outputs or sizes."""
 
     code = "SNNC-E262"
 
 
 class DetachError(OnnxError):
-    """A rule for where gradients stop is unknown, or the model defines this itself."""
+    """A rule for where gradients stop is unknown, or the model itself defines where they stop."""
 
     code = "SNNC-E270"

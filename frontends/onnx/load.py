@@ -1,4 +1,4 @@
-"""Load an ONNX file as a graph of one time step."""
+"""Load an ONNX file as the graph of one time step."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def load_onnx(
     Parameters
     ----------
     path
-        The file: time unrolled, a single step with its states as inputs and outputs, Loop or Scan.
+        The file: unrolled over time, with a Loop or Scan, or a single step with its states as inputs and outputs.
     dt
-        Not used, because ONNX models are in discrete time; accepted so that all readers have the same arguments.
+        Ignored, because ONNX models are in discrete time; present so that all readers have the same arguments.
     steps
         Number of time steps if the file leaves it open (a single step, or a dynamic time axis).
     detach
         Where gradients stop inside neurons, "reset" by default; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
     marked
-        Whether snnc exported the file with marks at the places where gradients stop.
+        Whether snnc exported the file with marks where gradients stop.
 
     Raises
     ------
     OnnxError
-        The file is invalid, or contains something that snnc does not read; the message says what.
+        The file is invalid, or snnc cannot read a part of it; the message says which.
     """
     del dt
     graph = read_onnx(path, detach=detach, marked=marked).graph
@@ -57,15 +57,15 @@ def load_onnx(
 def read_onnx(
     path: str | Path, shapes: Mapping[str, Shape] | None = None, *, detach: Detach | None = None, marked: bool = False
 ) -> Imported:
-    """Read an ONNX file and return its graph with the correspondence between the two.
+    """Read an ONNX file and return its graph, with the tensors of the file that correspond to its values.
 
     Parameters
     ----------
     path
         The file.
     shapes
-        Shapes of the arrays for which the correspondence is needed, in the layout of the graph. The file is then read once, for these
-        sizes, and neither checked with other sizes nor compared with its own operations. Without `shapes`, both checks are made.
+        Shapes of the arrays for which the correspondence is needed, in the graph's layout. The file is then read once, for these
+        sizes, without the usual checks: reading with other sizes, and comparison with the file's own operations.
     detach, marked
         See :func:`load_onnx`.
 
@@ -88,7 +88,7 @@ def read_onnx(
 
 
 def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
-    """Return the network that snnc described when it wrote the file; None, and the reason, if the file has changed."""
+    """Return the network that snnc described when writing the file; None and the reason if the file was changed."""
     if notes is None:
         return None, []
 
@@ -114,7 +114,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
-    """Return the declared shape of an input; names stand for dynamic sizes."""
+    """Return the declared shape of an input; names are dynamic sizes."""
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
@@ -131,7 +131,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 
 def _bound(source: ParsedFile) -> Imported:
-    """Recover the network with numbers instead of dynamic sizes, for two sets of numbers, to check that both give the same network."""
+    """Recover the network with numbers for dynamic sizes, for two sets of numbers, to check that both result in the same network."""
     if source.array_shapes is not None:
         return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:

@@ -1,4 +1,4 @@
-"""Recover one time step of a network from a parsed ONNX file: unrolled over time, or a single step."""
+"""Recover one time step of a network from a parsed ONNX file, which is unrolled over time or a single step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Conv, Graph, Linear, Pool, Population, Reduce, Sparse
-from snnc.compiler.neurons.expression import Call, Expression
+from snnc.compiler.neurons.expression import SPIKES, calls
 from snnc.frontends.onnx.errors import (
     InitialStateError,
     NoTimeError,
@@ -49,28 +49,28 @@ _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeV
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
+    """A parsed file: its graph, and the declared shape of each input, in which names are dynamic sizes."""
 
     title: str
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     array_shapes: Mapping[str, Shape] | None = None
-    """Shapes of arrays for which the file is read, with a time axis before those of a single step; None: any, with a check."""
+    """Shapes of arrays to read the file for, with a time axis even for a single step; None for any shapes, with a check."""
 
     detach: Detach | None = DEFAULT
-    """The rule for where gradients stop; None: the nodes carry marks."""
+    """Rule for where gradients stop; None if the nodes carry marks."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The dynamic sizes, in the order of the file."""
+        """Names of the dynamic sizes, in file order."""
         return tuple(dict.fromkeys(d for shape in self.inputs.values() for d in shape if isinstance(d, str)))
 
     def bound(self, sizes: Mapping[str, int]) -> dict[str, Shape]:
-        """Return the shapes with numbers for names."""
+        """Return the input shapes with numbers for names."""
         return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
 
     def sizes(self, array_shapes: Mapping[str, Shape]) -> dict[str, int]:
-        """Return the dynamic sizes in `array_shapes`; an unknown one counts as the batch."""
+        """Return the dynamic sizes in `array_shapes`; unknown ones are set to the batch size."""
         found: dict[str, int] = {}
         for name, shape in array_shapes.items():
             declared = self.inputs.get(name, ())
@@ -80,18 +80,18 @@ class ParsedFile:
 
     @property
     def replicas(self) -> int:
-        """Number of consecutive copies of a single step."""
+        """Number of consecutive copies of a single step to analyse."""
         longer = [s[0] for n, s in (self.array_shapes or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
 def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
-    """Recover the network for `sizes` instead of names of sizes; `dynamic` holds those that the file leaves open.
+    """Recover the network with the numbers `sizes` for dynamic sizes; `dynamic` contains those that remain open.
 
     Raises
     ------
     OnnxError
-        The file contains something that snnc does not read.
+        snnc cannot read a part of the file.
     """
     shapes = source.bound(sizes)
     pool = NodePool()
@@ -144,7 +144,7 @@ def _unrolled(
 
 
 def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
+    """Roll up with `finished`; if no initial state explains the file, try other assignments of values to steps."""
     first = Roller(timeline)
     try:
         return finished(first)
@@ -156,7 +156,7 @@ def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the states of a file in which all inputs with a time-like axis are states: the axis may be their packing."""
+    """Return pairs of states and outputs if every input with a time-like axis is a state, since the axis may only pack several states."""
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
@@ -164,7 +164,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
 
 
 def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with its states separated or as they are; the step's structure decides which is tried first."""
+    """Read a single step with its states separated or as they are, whichever succeeds; packed states are first tried separated."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single_step(source, shapes, pairs, first)
@@ -177,7 +177,7 @@ def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Map
 def _single_step(
     source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None
 ) -> Imported:
-    """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
+    """Read a single step by replicating it with its states fed back, like an unrolled file."""
     pool = NodePool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
     sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
@@ -215,7 +215,7 @@ def _single_step(
     dead = [n for n in state_shapes if n not in graph.state_inputs]
     graph.idle_inputs |= dict.fromkeys(dead, "ignored")
     if dead:
-        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; snnc ignores values for them.")
+        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; snnc ignores their values.")
     return found
 
 
@@ -228,7 +228,7 @@ def _build_and_check(
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
 ) -> Imported:
-    """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
+    """Build a graph from the recovered classes and compare it with the file; `outputs` are its nodes, or None for a single step."""
     roller, results = rolled
     strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
@@ -243,7 +243,7 @@ def _build_and_check(
         built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
     if timeline.steps < MIN_STEPS:
         raise NoTimeError(
-            f"the file has {timeline.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
+            f"the file has {timeline.steps} time steps, but snnc needs {MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
     graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), pool)
@@ -264,7 +264,7 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
-    """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
+    """Try to read convolutions of a single image as those of one sample; if that fails, raise `error`, which is more informative."""
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error
     try:
@@ -276,7 +276,7 @@ def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError)
 # ---- warnings --------------------------------------------------------------------------------------------------------
 
 _MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
-"""Operations that mix neurons: values before them belong to another layer."""
+"""Operations that mix neurons; values before them belong to another layer."""
 
 
 def _lost_states(graph: Graph) -> list[str]:
@@ -292,7 +292,7 @@ def _lost_states(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Return whether a value of an earlier step, a membrane, reaches a population without passing weights or spikes."""
+    """Return whether a value of an earlier step, or a membrane, reaches a population without passing weights or spikes."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):
@@ -308,8 +308,4 @@ def _reads_a_state(graph: Graph, name: str) -> bool:
 
 
 def _fires(population: Population, port: str) -> bool:
-    return any(a.target == port and _holds_spike(a.value) for a in population.model.equations)
-
-
-def _holds_spike(e: Expression) -> bool:
-    return isinstance(e, Call) and (e.function in ("spike", "spike_ge") or any(map(_holds_spike, e.args)))
+    return any(a.target == port and c.function in SPIKES for a in population.model.equations for c in calls(a.value))

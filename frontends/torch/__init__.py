@@ -1,4 +1,4 @@
-"""PyTorch modules -> Graph by way of PyTorch's own ONNX exporters, and trained weights back into the modules."""
+"""Convert PyTorch modules to graphs, through PyTorch's ONNX exporters, and write trained weights back into the modules."""
 
 from snnc.frontends.torch.exporting import export_evaluated
 from snnc.frontends.torch.importing import from_torch

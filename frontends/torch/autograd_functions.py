@@ -1,6 +1,6 @@
-"""Find autograd functions whose hand-written backward pass mixes time steps, which snnc cannot train.
+"""Find autograd functions with a hand-written backward pass that mixes time steps, which snnc cannot train.
 
-A surrogate, in contrast, acts on each entry separately. SpikingJelly's ``DSRIFNode``, for example, runs all steps in one function, and its
+A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode``, in contrast, runs all steps in one function, and its
 gradient is that of spike rates.
 """
 
@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from snnc.frontends.torch.exporting import require_torch
 
 FunctionCall: TypeAlias = Callable[[Callable[..., Any], Any, tuple[Any, ...], Mapping[str, Any]], Any]
-"""(the call, the function's class, its positional and its named arguments) -> the result."""
+"""Replaces the call of an autograd function; gets (the original call, the function's class, positional arguments, named arguments)."""
 
 
 @contextmanager
 def watching_functions() -> Iterator[set[str]]:
-    """Yield the names of the called functions whose gradient mixes steps."""
+    """Yield the set of names of called functions whose gradient mixes steps; it fills during the block."""
     known: dict[tuple[Any, Any], bool] = {}
     found: set[str] = set()
 
@@ -37,7 +37,7 @@ def watching_functions() -> Iterator[set[str]]:
 
 @contextmanager
 def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
-    """Within a block, call every ``torch.autograd.Function`` through `call_function`, which gets the call, the class and the arguments."""
+    """Route every call of a ``torch.autograd.Function`` in the block through `call_function`."""
     function = require_torch().autograd.Function
     apply = function.__dict__["apply"]
 
@@ -52,7 +52,7 @@ def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
 
 
 def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
-    """Return whether the gradient of a step (the first axis) of the result reaches other steps of an argument of that shape."""
+    """Return whether the gradient of one step (first axis) of the result reaches other steps of an argument of the same shape."""
     torch = require_torch()
     if not isinstance(result, torch.Tensor) or not result.requires_grad or result.ndim < 2 or len(result) < 2:
         return False
@@ -69,7 +69,7 @@ def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
             (gradient,) = torch.autograd.grad(y, x, only_first, allow_unused=True)
         except NotImplementedError:  # the function has no backward pass
             continue
-        except RuntimeError:  # its backward pass is for another number of steps
+        except RuntimeError:  # its backward pass requires another number of steps
             return True
         if gradient is not None and bool(gradient[1:].any()):
             return True

@@ -1,8 +1,8 @@
-"""Folding of batch normalisation into the preceding weights, and its inverse.
+"""Fold batch normalisation into the preceding weights, and undo it for trained weights.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` for each channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The
-network holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer; the rest goes into ``beta`` (or the layer's
-bias).
+network contains ``g*W`` and ``g*b + h``. Trained weights are written back as ``W / g`` into the layer; the rest goes into ``beta``, or
+into the layer's bias.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.graph import Array
 
 @dataclass(frozen=True, eq=False)
 class Normalisation:
-    """A layer of batch normalisation, as numbers."""
+    """A batch normalisation layer as gain and shift per channel."""
 
     name: str
     gain: Array
@@ -43,7 +43,7 @@ def normalisations(module: Any) -> list[Normalisation]:
 
 
 def folds(module: Any) -> dict[str, Array]:
-    """Return the folded weight for each weight with exactly one normalisation."""
+    """Return the folded weight, by name, for each weight that fits exactly one normalisation."""
     found: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():
@@ -53,26 +53,26 @@ def folds(module: Any) -> dict[str, Array]:
 
 
 def weights(module: Any) -> dict[str, Array]:
-    """Return the weights of `module` that a normalisation can be folded into."""
+    """Return the weights of `module` into which a normalisation can be folded."""
     return {n: _array(t) for n, t in module.named_parameters() if n.rpartition(".")[2] == "weight" and t.ndim > 1}
 
 
 def folded(tensor: Array, norm: Normalisation) -> Array:
-    """Return ``g*W``."""
+    """Return ``g*W``, the weight with the normalisation folded into it."""
     return np.asarray(tensor * norm.gain.reshape(-1, *(1,) * (tensor.ndim - 1)))
 
 
 def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
-    """Return tensors of `module` that reproduce the trained weights of the node `node`; None if no layer with a normalisation fits.
+    """Return tensors of `module` that reproduce the trained weights of a node; None if no layer with a normalisation fits.
 
     Parameters
     ----------
     module
-        The module as it was imported.
+        The module, unchanged since its import.
     values, originals
-        Trained values and those before, by label.
+        Trained values, and values before training, by label.
     node
-        The layer's name in the network.
+        Name of the layer in the network.
     """
     weight, before = values.get(f"{node}.weight"), originals.get(f"{node}.weight")
     if weight is None or before is None:

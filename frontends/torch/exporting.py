@@ -1,4 +1,4 @@
-"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that accepts it."""
+"""Export a PyTorch module to an ONNX file with the first of PyTorch's exporters that accepts it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from snnc.frontends.torch.spikingjelly_operators import as_torch_operations
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
-"""PyTorch's exporters, in the order in which they are tried: the first is ten times as fast."""
+"""PyTorch's exporters in the order of attempts; the first is ten times as fast."""
 OPSET: Final = 17
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 
 @dataclass(frozen=True, eq=False)
 class ExportedCall:
-    """An export: a module that may be modified, the arguments of a call, the names of its inputs, and the exporters to try."""
+    """An export: a module that may be modified, the arguments of its call, the names of its inputs, and the exporters to try."""
 
     module: Any
     title: str
@@ -53,12 +53,12 @@ def require_torch() -> Any:
 
 
 def export(call: ExportedCall, file: Path) -> None:
-    """Export `call` into `file`; its module is copied for each exporter.
+    """Export `call` to `file`; each exporter gets its own copy of the module.
 
     Raises
     ------
     TorchExportError
-        The module does not run on its arguments, or neither exporter accepts it.
+        The module fails on its arguments, or neither exporter accepts it.
     """
     torch = require_torch()
     failures = []
@@ -73,7 +73,7 @@ def export(call: ExportedCall, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # the newer exporter does not support a module that changes the gradient mode
+                # The newer exporter does not support a module that changes the gradient mode.
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters may raise any exception
@@ -81,21 +81,21 @@ def export(call: ExportedCall, file: Path) -> None:
             else:
                 return
     raise TorchExportError(
-        f"PyTorch exports {call.title} with neither exporter ({'; '.join(failures)}). Export it yourself and give snnc.load the file."
+        f"neither of PyTorch's exporters accepts {call.title} ({'; '.join(failures)}). Export it yourself and pass the file to snnc.load."
     )
 
 
 def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder: Path) -> Path:
-    """Export a module without time, as it is after ``eval()``, into `folder` and return the file.
+    """Export a module without a time axis, in ``eval()`` mode, into `folder`, and return the file.
 
     Parameters
     ----------
     module
-        A ``torch.nn.Module``. It is not changed.
+        A ``torch.nn.Module``, which is not changed.
     examples
-        Arguments of ``forward`` by their names, [1, …] each; ``x`` means a single argument of any name. Others are ignored.
+        Arguments of ``forward`` by name, [1, …] each; the name ``x`` also fits an only argument of another name. Other entries are ignored.
     folder
-        Folder of the file.
+        Folder for the file.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     missing = [name for name in names if name not in examples]
     if missing:
         names_given = ", ".join(examples) or "nothing"
-        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, but the sample data hold {names_given}.")
+        raise TorchModuleError(f"{type(module).__name__}.forward needs {', '.join(missing)}, but the sample data contain {names_given}.")
     arguments = tuple(torch.as_tensor(np.asarray(examples[name], np.float32)) for name in names)
     title = type(module).__name__
     file = folder / f"{title}.onnx"
@@ -123,7 +123,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
 
 
 def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """Name the tensors of a call after the arguments of ``forward``; name those of a state of several tensors after its fields."""
+    """Return names for the tensors of a call: the argument's name in ``forward``, plus the field's for an argument of several tensors."""
     torch = require_torch()
     names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
     names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]
@@ -149,14 +149,14 @@ def _leaf_names(torch: Any, name: str, value: Any) -> list[str]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the kind of `error` and the first line of its message."""
+    """Return the type of `error` and the first line of its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
 
 @contextmanager
 def _without_messages() -> Iterator[None]:
-    """Hide exporters' messages about other packages from the user."""
+    """Hide exporters' messages about other packages."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -171,7 +171,7 @@ def _call_exporter(
 ) -> None:
     options: dict[str, Any] = {"input_names": names[0], "output_names": names[1], "opset_version": opset, "dynamo": dynamo}
     if dynamo:
-        from snnc.frontends.torch.marking import translations  # which needs this module
+        from snnc.frontends.torch.marking import translations  # imported here because marking imports this module
 
         options |= {"verbose": False, "custom_translation_table": translations(torch)}
     else:

@@ -1,4 +1,4 @@
-"""The form of a network parameter in a tensor of the module, and its inverse."""
+"""Relate network parameters to tensors of the module: transposed, transformed by a function, or blocks of rows."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy.typing as npt
 from snnc.compiler.ir.graph import Array
 
 _TOLERANCE: Final = 2e-6
-"""Relative error of a sigmoid that PyTorch computed in float32."""
+"""Relative error allowed for a sigmoid that PyTorch computed in float32."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One tensor, and its form in the network.
+    """A tensor of the module, and how the network stores it.
 
     Parameters
     ----------
     tensor
-        Its name in the module.
+        Name of the tensor in the module.
     transposed
-        The network holds its transpose.
+        Whether the network stores its transpose.
     function
-        "" if the network holds the numbers themselves, else one of :data:`FUNCTIONS` (SpikingJelly's learnable time constants).
+        "" if the network stores the values themselves, else one of :data:`FUNCTIONS` (SpikingJelly's learnable time constants).
     rows
-        The rows that the network holds, if not all: the gate of an LSTM cell.
+        Range of rows stored by the network, such as a gate of an LSTM cell; None for all rows.
     """
 
     tensor: str
@@ -38,13 +38,13 @@ class Form:
 
     @property
     def parameter(self) -> str:
-        """The network's name of a neuron's parameter that comes from the tensor: ``sigmoid_w``."""
+        """Name in the network of the neuron parameter that comes from the tensor, such as ``sigmoid_w``."""
         last = self.tensor.rpartition(".")[2]
         return f"{self.function}_{last}" if self.function else last
 
     @property
     def owner(self) -> str:
-        """The layer that holds the tensor."""
+        """Name of the layer that contains the tensor."""
         return self.tensor.rpartition(".")[0]
 
 
@@ -61,7 +61,7 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
     "sigmoid": (_sigmoid, _logit),
     "one_minus_sigmoid": (lambda x: 1 - _sigmoid(x), lambda y: -_logit(y)),
 }
-"""Functions that modules apply to parameters of their neurons, with their inverses."""
+"""Functions that modules apply to neuron parameters, with their inverses."""
 
 
 def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
@@ -79,7 +79,7 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
 
 
 def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
-    """Return the blocks of rows of the tensor `name` that `original` equals, such as LSTM gates; `value` is the trained value."""
+    """Return the blocks of rows of the tensor `name` that equal `original`, such as LSTM gates; `value` is the trained value."""
     if original is None or original.size < 2 or value.shape != original.shape:
         return []
     found = []
@@ -110,7 +110,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def tensor_values(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return the contents of the tensor (or its rows) that give `value` in the network; None if there are none."""
+    """Return the contents of the tensor, or of its rows, that result in `value` in the network; None if there are none."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)

@@ -1,4 +1,4 @@
-"""PyTorch modules -> Graph: exported into a temporary folder and read like any other file, with the module's own names."""
+"""Import PyTorch modules: export them to a temporary file, read it like any other file, and adopt the module's names."""
 
 from __future__ import annotations
 
@@ -24,52 +24,52 @@ from snnc.frontends.torch.states import enable_gradients, find_call_pattern, pri
 from snnc.frontends.torch.training import TrainingLayers, mark
 
 SLOW: Final = 20.0
-"""Seconds after which a note says that an export is slow."""
+"""Seconds after which a warning reports a slow export."""
 LONG: Final = 200
-"""Number of steps above which a shorter example is advised beforehand."""
+"""Number of steps from which a warning advises a shorter example."""
 
 
 def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bool = False) -> Graph:
-    """Turn a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) into a graph.
+    """Convert a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) to a graph.
 
-    PyTorch exports a copy of the module, in ``eval()`` mode, into a temporary folder, trying TorchScript's exporter first, and the
-    file is read like any other. Names of inputs are those of ``forward``'s arguments, outputs are ``output``, or ``output1`` and so on;
-    layers have the module's names if their weights identify them.
+    PyTorch exports a copy of the module in ``eval()`` mode to a temporary file, first with its TorchScript exporter, and the file is read
+    like any other. Inputs are named after the arguments of ``forward``, outputs ``output``, or ``output1`` and so on; layers have the
+    module's names if their weights identify them.
 
-    A module of one step whose neurons keep their states inside (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that takes
-    and returns one ``state`` (Norse), is called once for each step, from rest, with its states passed on.
+    A single-step module whose neurons store their states internally (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that
+    accepts and returns one ``state`` (Norse), is called once per step, from rest, with its states carried over.
 
-    A layer whose weight needs no gradient in the module is not learnable in the graph either; a neuron's parameter is learnable if the
-    module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid is that value.
+    A layer whose weight requires no gradient in the module is not learnable in the graph. A neuron parameter is learnable if the
+    module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.
 
     Parameters
     ----------
     module
-        A ``torch.nn.Module`` that reads complete sequences, or one step. It is not changed.
+        A ``torch.nn.Module`` that reads whole sequences, or one step. It is not changed.
     example
-        One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. A sequence, [steps, batch, …],
-        or a single step if the states are arguments too. The network does not depend on the values, and the number of steps costs
-        time: a loop in ``forward`` is exported step by step. Four to ten steps are enough.
+        One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. Give a sequence, [steps, batch, …],
+        or a single step if the states are arguments, too. The values do not matter, but the number of steps costs time, because a
+        loop in ``forward`` is exported step by step. Four to ten steps are enough.
     steps
-        Number of time steps of the graph, if it differs from the example's.
+        Number of time steps of the graph, if it differs from that of the example.
     train
-        Whether the network trains as the module does in its ``train()`` mode: dropout and batch normalisation are layers of the network.
-        Otherwise it is the module after ``eval()``: normalisations are folded into weights, and dropout does nothing.
+        Whether to train as the module does in ``train()`` mode: dropout and batch normalisation become layers of the network.
+        Otherwise the graph is the module in ``eval()`` mode: normalisations are folded into weights, and dropout has no effect.
 
     Raises
     ------
     TorchTrainingError
-        A dropout or a batch normalisation has no counterpart in snnc, and `train` is set.
+        With `train`, a dropout or batch normalisation has no counterpart in snnc.
     TorchModuleError
         `module` is not a module.
     HiddenStateExampleError
-        The module is one step with its states inside, and the example is not a sequence.
+        The module is a single step that stores its states internally, but the example is not a sequence.
     StateLostError
-        The module is one step and forgets its states.
+        The module is a single step that loses its states.
     TorchExportError
         Neither of PyTorch's exporters accepts the module.
     OnnxError
-        The exported file is not a network that snnc can read.
+        snnc cannot read the exported file.
     ToolMissingError
         PyTorch is not installed.
 
@@ -127,7 +127,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train:
     shared = freeze_shared(graph, module)
     freeze_masked_entries(graph, module)
     graph.assumptions.extend(
-        f"SNNC-W271: the output of {name!r} carries no gradient in the module; the layers before it do not learn."
+        f"SNNC-W271: the output of {name!r} carries no gradient in the module, so the layers before it do not learn."
         for name in without_gradient
     )
     graph.assumptions.extend([*layers.notices(), *notices(graph, module, shared, train)])
@@ -145,8 +145,8 @@ def _advise_short(torch: Any, arguments: tuple[Any, ...]) -> None:
     longest = max((max(a.shape[:2], default=0) for a in tensors), default=0)
     if longest >= LONG:
         warnings.warn(
-            f"the example has up to {longest} steps, and each is exported on its own; an example of 8 steps gives the same network "
-            f"(from_torch(..., steps={longest})), and so does a module of a single step with its states as arguments and results.",
+            f"the example has up to {longest} steps, each exported separately; an example of 8 steps results in the same network "
+            f"(from_torch(..., steps={longest})), and so does a single-step module with its states as arguments and results.",
             UserWarning,
             stacklevel=4,
         )
@@ -155,8 +155,8 @@ def _advise_short(torch: Any, arguments: tuple[Any, ...]) -> None:
 def _warn_slow(seconds: float) -> None:
     if seconds > SLOW:
         warnings.warn(
-            f"exporting the module and reading it took {seconds:.0f} s; an example with fewer steps is faster "
-            "in proportion and gives the same network, a module of a single step faster still.",
+            f"exporting and reading the module took {seconds:.0f} s; an example with fewer steps is proportionally faster "
+            "and results in the same network, and a single-step module is faster still.",
             UserWarning,
             stacklevel=4,
         )

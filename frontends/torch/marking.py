@@ -1,8 +1,8 @@
-"""Mark, in an exported PyTorch module, the values through which no gradient flows, and label the parameters of neurons.
+"""Mark the values of an exported PyTorch module through which no gradient flows, and label its neuron parameters.
 
-The module runs under autograd with inputs that require a gradient. If a value depends on such an input but requires no gradient, it was
-detached: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. The export has the operator
-``snnc::Detach`` after that value, and :func:`write_marks` replaces it with an ``Identity`` whose name marks the value.
+The module runs under autograd with inputs that require a gradient. A value that depends on such an input but requires no gradient was
+detached: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside a surrogate function. The export contains the operator
+``snnc::Detach`` after that value; :func:`write_marks` replaces it with an ``Identity`` whose name marks the value.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from snnc.frontends.torch.spikingjelly_operators import reference_of
 
 _DOMAIN: Final = "snnc"
 _VALUE_INDEPENDENT: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
-"""Substrings of the names of functions that read only the shapes and types of their arguments."""
+"""Substrings of names of functions that only read the shapes and types of their arguments."""
 _LAYERS: Final = ("linear", "conv", "matmul", "mm", "norm", "lstm", "gru", "rnn", "einsum", "embedding", "bilinear")
-"""Substrings of the names of functions that use parameters as the weights of a layer."""
+"""Substrings of names of functions that use parameters as the weights of a layer."""
 _ATTRIBUTE_FUNCTIONS: Final = ("size", "dim", "numel", "is_floating_point", "__set__", "__len__")
-"""Names of functions that read or set attributes of a tensor, but do not compute with its values."""
+"""Names of functions that read or set attributes of a tensor without computing with its values."""
 
 
 @contextmanager
 def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
-    """Run the code inside under autograd, and insert snnc's operators after detached values and parameters of neurons.
+    """Run the block under autograd, and insert snnc's operators after detached values and neuron parameters.
 
     Parameters
     ----------
     module
-        The module; the names of its parameters become labels.
+        The module, whose parameter names become labels.
     inputs
-        The arguments of its call, from :func:`needing_gradients`.
+        Arguments of its call, from :func:`needing_gradients`.
     """
     torch = require_torch()
     _define(torch)
@@ -54,7 +54,7 @@ def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
 
 
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a call; tensors of floating type are detached and require a gradient."""
+    """Return the arguments of a call, with floating-point tensors detached and requiring a gradient."""
     torch = require_torch()
 
     def prepare(leaf: Any) -> Any:
@@ -64,7 +64,7 @@ def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def write_marks(file: Path) -> None:
-    """Replace snnc's operators in an exported file with ``Identity`` nodes; their names mark detached values and label parameters."""
+    """Replace snnc's operators in an exported file by ``Identity`` nodes whose names mark detached values and label parameters."""
     import onnx
 
     model = onnx.load(str(file), load_external_data=False)
@@ -80,7 +80,7 @@ def write_marks(file: Path) -> None:
 
 
 def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
-    """Return the constant bounds of parameters of neurons that an exported file clips, by label; the file has been marked."""
+    """Return the constant bounds to which an exported, marked file clips neuron parameters, by label."""
     import onnx
 
     graph = onnx.load(str(file), load_external_data=False).graph
@@ -111,7 +111,7 @@ def _define(torch: Any) -> None:
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return the translation of ``snnc::detach`` for PyTorch's newer exporter, which does not get labels of parameters."""
+    """Return the translation of ``snnc::detach`` for PyTorch's newer exporter, which does not support parameter labels."""
     import onnx
     import onnxscript
 
@@ -137,7 +137,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
     base: Any = torch.overrides.TorchFunctionMode
 
     class Marking(base):  # type: ignore[misc]  # PyTorch may not be installed when types are checked
-        """Intercepts each call of a PyTorch function from Python, except in functions with a hand-written backward pass."""
+        """Intercepts calls of PyTorch functions from Python, except inside functions with a hand-written backward pass."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -145,7 +145,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
 
         @contextmanager
         def disabled(self) -> Iterator[None]:
-            """Insert no operators in the code inside, because its backward pass is hand-written."""
+            """Insert no operators in the block, because its backward pass is hand-written."""
             self._disabled += 1
             try:
                 yield
@@ -155,7 +155,7 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if function is torch.Tensor.requires_grad.__set__:
-                return None  # tracing refuses constants that require a gradient, and initial states need none here
+                return None  # tracing refuses constants that require a gradient, and initial states do not need one
             reference = reference_of(function)
             if reference is not None and not self._disabled:
                 with self:
@@ -166,13 +166,13 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
             return result if _ignores_values(function) else self.mark_detached(result, (args, kwargs))
 
         def mark_detached(self, result: Any, arguments: Any) -> Any:
-            """Insert ``snnc::detach`` after the values in `result` that require no gradient, if a value in `arguments` does."""
+            """Insert ``snnc::detach`` after values in `result` that require no gradient, if a value in `arguments` does."""
             if self._disabled or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in tree.tree_leaves(arguments)):
                 return result
             return tree.tree_map(self._mark, result)
 
         def _label(self, may_be_neuron_parameter: bool, value: Any) -> Any:
-            """Insert ``snnc::parameter`` after a parameter of a neuron; detach other constants, because tracing refuses their gradient."""
+            """Insert ``snnc::parameter`` after a neuron parameter; detach other constants, because tracing refuses their gradients."""
             if not isinstance(value, torch.Tensor) or not value.requires_grad or not value.is_leaf or id(value) in inputs:
                 return value
             with torch._C.DisableTorchFunction():
@@ -201,7 +201,7 @@ def _untraced(torch: Any, value: Any) -> Any:
 
 
 def _may_read_neuron_parameters(function: Any) -> bool:
-    """Return whether a function may compute with parameters of neurons: it is not a layer, and it reads more than attributes."""
+    """Return whether a function may compute with neuron parameters: it is not a layer, and reads more than attributes."""
     name = getattr(function, "__name__", "")
     return not (name.startswith("__get") or name in _ATTRIBUTE_FUNCTIONS or any(part in name for part in _LAYERS))
 

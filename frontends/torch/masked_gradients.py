@@ -1,6 +1,6 @@
-"""Weights with masked gradients: entries that a hook multiplies by 0 become connections that do not learn.
+"""Weights with masked gradients: entries whose gradient a hook multiplies by 0 are excluded from training.
 
-Norse prevents self-excitation in this way: the diagonal of recurrent weights is 0, and a hook removes its gradient.
+Norse prevents self-excitation in this way: the diagonal of recurrent weights is 0, and a hook masks its gradient.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from snnc.frontends.torch.forms import forms
 
 
 def freeze_masked_entries(graph: Graph, module: Any) -> None:
-    """Exclude, in place, the weight entries that hooks of `module` mask from training.
+    """Exclude from training the weight entries that hooks of `module` mask, in place.
 
     Raises
     ------
     TorchHookError
-        A hook changes a gradient in another way.
+        A hook changes a gradient in any other way.
     """
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad or not parameter._backward_hooks:
@@ -33,7 +33,7 @@ def freeze_masked_entries(graph: Graph, module: Any) -> None:
 
 
 def _mask(name: str, parameter: Any) -> Array:
-    """Return the entries at which the hooks of a parameter pass its gradient."""
+    """Return a mask of the entries of a parameter whose gradient passes its hooks."""
     torch = require_torch()
     generator = torch.Generator().manual_seed(0)
     gradient = torch.rand(parameter.shape, generator=generator, dtype=parameter.dtype) + 1
@@ -44,7 +44,8 @@ def _mask(name: str, parameter: Any) -> Array:
     mask = np.asarray((found != 0).cpu().numpy())
     if found.shape != gradient.shape or not torch.equal(found, gradient * torch.from_numpy(mask)):
         raise TorchHookError(
-            f"a hook changes the gradient of {name!r} to other numbers than 0; snnc does not run it. Remove the hook before the import."
+            f"a hook changes the gradient of {name!r} other than by setting entries to 0, which snnc cannot reproduce. Remove the hook "
+            "before the import."
         )
     return mask
 

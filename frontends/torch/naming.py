@@ -1,4 +1,4 @@
-"""The module's names for layers of the graph, found by the values of their weights, and the parameters that may learn."""
+"""Name layers of the graph after those of the module, identified by the values of their weights, and mark learnable parameters."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from snnc.frontends.torch.states import private_copy
 
 
 def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
-    """Give layers the module's names if the values of their weights identify them.
+    """Return the graph with the module's names for layers that the values of their weights identify.
 
     Parameters
     ----------
     graph
-        The graph read from `module`.
+        Graph read from `module`.
     module
-        Its copy, whose weights are those of the graph.
+        Copy of the module, with the same weights as the graph.
     read
-        Reads another copy; used if parameters are equal, with a copy in which they differ.
+        Reads another copy of the module; needed if parameters are equal, for a copy in which they differ.
     """
     tensors = arrays(module)
     twins = _twins(module)
@@ -52,7 +52,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
 
 
 def copy_learnable(graph: Graph, module: Any) -> None:
-    """Take over the learnable parameters from the module, if values identify them."""
+    """Mark the parameters that learn in the module as learnable in the graph, if values identify them."""
     trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
@@ -73,9 +73,9 @@ def copy_learnable(graph: Graph, module: Any) -> None:
 
 
 def freeze_shared(graph: Graph, module: Any) -> list[str]:
-    """Turn neuron parameters that several populations hold into constants, in place, and return their names in the module.
+    """Make neuron parameters shared by several populations constant, in place, and return their names in the module.
 
-    Each population would learn its own copy, by its own part of the gradient.
+    Otherwise, each population would learn its own copy from its own part of the gradient.
     """
     trained, owners = _parameter_arrays(module, trained=True), _layers(module)
     holders: dict[tuple[str, str], set[str]] = {}
@@ -97,7 +97,7 @@ def freeze_shared(graph: Graph, module: Any) -> list[str]:
 
 
 def arrays(module: Any) -> dict[str, Array]:
-    """Return parameters and buffers of floating type by their names."""
+    """Return floating-point parameters and buffers by name."""
     state = module.state_dict(keep_vars=True)
     return {name: np.asarray(t.detach().cpu().numpy()) for name, t in state.items() if t.is_floating_point()}
 
@@ -107,7 +107,7 @@ def _parameter_arrays(module: Any, *, trained: bool) -> dict[str, Array]:
 
 
 def _layers(module: Any) -> set[str]:
-    """Return the names of the layers that hold tensors."""
+    """Return the names of layers that contain tensors."""
     return {name.rpartition(".")[0] for name in arrays(module)}
 
 
@@ -122,7 +122,7 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
 
 
 def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
-    """Name parameters that are functions of the module's own after these, ``sigmoid_w``; `found` has identifying values."""
+    """Name parameters that are functions of the module's parameters after these, as in ``sigmoid_w``; values in `found` identify them."""
     other = graph.copy()
     for name, population in found.of_type(Population):
         new: dict[str, str] = {}
@@ -151,7 +151,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Return the names of parameters that equal a buffer or an earlier parameter, or whose functions do."""
+    """Return the names of parameters that cannot be identified: their value, or a function of it, equals that of a buffer or parameter."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
@@ -160,7 +160,7 @@ def _twins(module: Any) -> list[str]:
     found = []
     for name, parameter in module.named_parameters():
         key = key_of(parameter)
-        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
+        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # its sigmoid equals the complement
         if parameter.requires_grad and (key in seen or symmetric):
             found.append(name)
         seen.setdefault(key, name)
@@ -174,13 +174,13 @@ def _make_distinct(module: Any, names: list[str]) -> None:
 
 
 def _same_structure(one: Graph, other: Graph) -> bool:
-    """Return whether two graphs differ in numbers only."""
+    """Return whether two graphs differ only in their numbers."""
     same = one.names == other.names and one.edges == other.edges
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)
 
 
 def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array]) -> dict[str, str]:
-    """Return the module's name of each node that fits exactly one layer, unless another node has the same name."""
+    """Return the module's name for each node that fits exactly one layer, unless the name is ambiguous or taken."""
     wanted: dict[str, str] = {}
     for name, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -199,7 +199,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
 
 
 def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
-    """Return the layers that hold a parameter of `population` and none of its names with another value; else the only match."""
+    """Return the layers with a matching parameter of `population` and no different value under its names; else the only match."""
     fits, differs = set(), set()
     for parameter, value in _parameters(population).items():
         for name, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""Differences between training in snnc and training the module; the sentences are shown when training starts."""
+"""Notices, shown when training starts, about differences between training in snnc and training the module."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST: Final = 6
 
 
 def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:
-    """Return the sentences about a module and the network read from it.
+    """Return the notices about a module and the network read from it.
 
-    Several populations have the parameters `shared`; with `train`, dropout and batch normalisation are layers of the network.
+    `shared` are parameters of several populations; with `train`, dropout and batch normalisation are layers of the network.
     """
     changed = [] if train else [*_normalised(module), *_dropped(module)]
     return [*_functions(graph), *changed, *_constant(graph, module, shared), *_shared(shared)]
@@ -28,8 +28,8 @@ def _functions(graph: Graph) -> Iterator[str]:
             if function is not None:
                 inner = parameter.removeprefix(f"{function}_")
                 yield (
-                    f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} that the module computes it from: "
-                    "the same learning rate gives another step."
+                    f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} from which the module computes it: "
+                    "the same learning rate results in another step."
                 )
 
 
@@ -37,8 +37,8 @@ def _normalised(module: Any) -> Iterator[str]:
     found = [norm.name for norm in normalisations(module)]
     if found:
         yield (
-            f"SNNC-W273: the batch normalisations {_listed(found)} are folded into the weights before them, with their running statistics: "
-            "training changes the products and not the statistics."
+            f"SNNC-W273: the batch normalisations {_listed(found)} are folded into the preceding weights, with their running statistics: "
+            "training changes the products, but not the statistics."
         )
 
 
@@ -49,7 +49,7 @@ def _dropped(module: Any) -> Iterator[str]:
 
 
 def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[str]:
-    """Name the parameters that learn in the module only."""
+    """Yield a notice on parameters that only learn in the module."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
     weights = [layer for _, layer in graph.of_type(*WEIGHTED) if layer.weight is not None and layer.learnable]
@@ -68,26 +68,26 @@ def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[
             continue
         missing.append(name)
     if missing:
-        yield f"SNNC-W275: {_listed(missing)} of the module learn there, and are constants of the network or not part of it."
+        yield f"SNNC-W275: {_listed(missing)} learn in the module, but are constants of the network or not part of it."
 
 
 def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
-    """Name the parameters that training may move outside the module's clamps, because the network has no clamps."""
+    """Yield notices on parameters that training may move outside the module's clamps, which the network does not have."""
     values = {name: module.get_parameter(name).detach().cpu().numpy() for name in bounds}
     inside = {name: pair for name, pair in bounds.items() if ((pair[0] < values[name]) & (values[name] < pair[1])).all()}
     for low, high in sorted(set(inside.values())):
         names = [name for name, pair in inside.items() if pair == (low, high)]
         yield (
-            f"SNNC-W276: the module clamps {_listed(names)} to {low:g} to {high:g}, and the network has no clamp: training may leave that "
-            "range, outside which the module computes other values. Train with a smaller learning rate if it does."
+            f"SNNC-W276: the module clamps {_listed(names)} to the range {low:g} to {high:g}, but the network has no clamp: training may "
+            "leave that range, outside of which the module computes other values. Train with a smaller learning rate if it does."
         )
 
 
 def _shared(names: list[str]) -> Iterator[str]:
-    """Name the parameters that stay constant because several populations share them."""
+    """Yield a notice on parameters that stay constant because several populations share them."""
     if names:
         yield (
-            f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "
+            f"SNNC-W277: {_listed(names)} learn in the module, but are constants of the network: several populations share them, "
             "and would train separate copies."
         )
 

@@ -1,4 +1,4 @@
-"""SpikingJelly's own operators in terms of PyTorch's: TorchScript's exporter knows only these."""
+"""Run SpikingJelly's own operators as PyTorch operations, because TorchScript's exporter only supports these."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PREFIX: Final = "sj_"
 
 
 def has_spikingjelly_neurons(module: Any) -> bool:
-    """Return whether `module` contains SpikingJelly's neurons."""
+    """Return whether `module` contains neurons of SpikingJelly."""
     return any(hasattr(part, "_memories") for part in module.modules())
 
 
 @contextmanager
 def as_torch_operations() -> Iterator[None]:
-    """Run SpikingJelly's operators as its own reference code does, one operation of PyTorch after the other."""
+    """Run SpikingJelly's operators through their reference code, which consists of PyTorch operations."""
     from torch.overrides import TorchFunctionMode
 
     class AsTorchOperations(TorchFunctionMode):  # type: ignore[misc]
@@ -30,7 +30,7 @@ def as_torch_operations() -> Iterator[None]:
 
 
 def reference_of(operator: Any) -> Callable[..., Any] | None:
-    """Return the code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
+    """Return the reference code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
     namespace = getattr(operator, "namespace", "")
     if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
         return None

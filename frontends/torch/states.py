@@ -1,8 +1,8 @@
-"""Turn modules that store their neurons' states, or pass them on, into functions of a complete sequence.
+"""Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Frameworks store states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
+Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
-once for each step of the example, from rest, with its states passed on; a module that loops over time itself is only reset first.
+once for each step of the example, from rest, with its states carried over; a module that loops over time itself is only reset first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from snnc.frontends.torch.exporting import first_line, require_torch
 from snnc.frontends.torch.marking import marking, needing_gradients
 
 STEPS: Final = 5
-"""Number of exported steps of a one-step module: enough to recognise how a step repeats."""
+"""Number of steps with which a single-step module is exported: enough to recognise how a step repeats."""
 
 
 def private_copy(module: Any) -> Any:
-    """Copy a module that may hold states with gradients, at rest and in ``eval()`` mode."""
+    """Return a copy of a module, at rest and in ``eval()`` mode; the module's states may have gradients."""
     found = _copy_of(module).eval()
     reset_states(found)
     return found
@@ -44,7 +44,7 @@ def _copy_of(module: Any) -> Any:
 
 
 def reset_states(module: Any) -> None:
-    """Set the states inside a module to those before its first step, as each framework does."""
+    """Reset the states stored in a module to those before its first step, in the way of each framework."""
     for part in module.modules():
         if hasattr(part, "_memories"):
             part.reset()
@@ -54,23 +54,23 @@ def reset_states(module: Any) -> None:
 
 @dataclass(frozen=True)
 class CallPattern:
-    """The way a module runs: `each_step` calls it once per step, `passes_state` with its returned state."""
+    """How a module is called: `each_step` for once per step, `passes_state` for passing the returned state to the next call."""
 
     each_step: bool = False
     passes_state: bool = False
 
 
 def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> CallPattern:
-    """Run `module` (a private copy) on the example and count the calls of its neurons.
+    """Run `module`, a private copy, on the example, and derive its call pattern from the number of calls of its neurons.
 
     Raises
     ------
     HiddenStateExampleError
-        The module is one step, and the example has no time axis before the batch.
+        The module is a single step, but the example has no time axis before the batch axis.
     StateLostError
-        The module is one step that neither stores its states nor takes and returns them.
+        The module is a single step that neither stores its states nor accepts and returns them.
     TorchExportError
-        The module runs neither on the example nor on one step of it, or on one step that loses its states.
+        The module fails on the example and on one step of it, or runs on one step but loses its states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
@@ -88,14 +88,14 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
         return CallPattern()  # the states are among the arguments
     if outside and not passes_state and failure is not None:
         raise TorchExportError(
-            f"{title} does not run on the example: {first_line(failure)}. It runs on one step of it, but keeps no state for the next one."
+            f"{title} does not run on the example: {first_line(failure)}. It runs on one step of it, but keeps no state for the next step."
         )
     if outside and not passes_state:
         names = ", ".join(sorted({type(part).__name__ for part in outside}))
         raise StateLostError(
-            f"{title} calls its neurons ({names}) once and keeps no state for the next step. Where forward is one step, let it take the "
-            "states as arguments and return them, and give them in the example; where it loops over time, give an example of 2 steps "
-            "or more."
+            f"{title} calls its neurons ({names}) once and keeps no state for the next step. If forward is one step, make it accept the "
+            "states as arguments and return them, and include them in the example; if it loops over time, give an example of at least 2 "
+            "steps."
         )
     _check_example(arguments, title)
     return CallPattern(True, passes_state)
@@ -142,13 +142,13 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
     for argument in arguments:
         if not _are_sequences((argument,)):
             raise HiddenStateExampleError(
-                f"{title} runs one step a call and keeps its states inside; give an example of a sequence, [steps, batch, ...], "
+                f"{title} runs one step per call and stores its states internally; give a sequence as the example, [steps, batch, ...], "
                 f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once per step."
             )
 
 
 def _accepts_state(module: Any) -> bool:
-    """Return whether ``forward`` has an optional second argument `state`, as Norse's modules have."""
+    """Return whether ``forward`` has an optional second argument for the state, like Norse's modules."""
     second = list(inspect.signature(module.forward).parameters.values())[1:2]
     return bool(second) and second[0].default is None and second[0].name in ("state", "states", "hidden")
 
@@ -167,14 +167,14 @@ def _is_unit(part: Any) -> bool:
 
 
 def _stores_state(part: Any) -> bool:
-    """Return whether a neuron keeps its state as an attribute if none is passed."""
+    """Return whether a neuron stores its state as an attribute if none is passed."""
     return hasattr(part, "_memories") or _is_snntorch(part)
 
 
 def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Any:
-    """Return a module of tensors only: `module` from rest, called once per step if it is a one-step module.
+    """Return a module of tensors that runs `module` from rest, once per step if it is a single-step module.
 
-    Its arguments and results are the tensors in those of `module`, states of several tensors one by one.
+    Its arguments and results are the tensors in those of `module`; states of several tensors are separate arguments.
     """
     torch = require_torch()
     tree = torch.utils._pytree
@@ -212,12 +212,12 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: Cal
 
 
 def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
-    """Run a module on an example from rest, without gradients; it is at rest afterwards.
+    """Run a module on an example from rest, without gradients, and reset it.
 
     Raises
     ------
     TorchExportError
-        The module does not run on the example.
+        The module fails on the example.
     """
     torch = require_torch()
     try:
@@ -229,9 +229,9 @@ def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -
 
 
 def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
-    """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
+    """Set neurons to training mode, in place, if their spikes carry no gradient otherwise; return those that still carry none.
 
-    Some of SpikingJelly's neurons omit their surrogate after ``eval()``, which changes no value.
+    Some neurons of SpikingJelly omit their surrogate after ``eval()``; training mode does not change their values.
     """
     without_gradient = _units_without_gradient(module, pattern, arguments)
     for name in without_gradient:
@@ -240,10 +240,10 @@ def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ..
 
 
 def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
-    """Return the names of the neurons whose output requires no gradient although their input does."""
+    """Return the names of neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
-    module = _copy_of(module)  # a run under autograd leaves values with gradients in it
+    module = _copy_of(module)  # a run under autograd leaves tensors with gradients in the module
     without_gradient: list[str] = []
 
     def needs(values: Any) -> bool:
@@ -264,15 +264,15 @@ def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[
             warnings.simplefilter("ignore")
             _each_step(torch, module, given, pattern) if pattern.each_step else module(*given)
     except Exception as error:  # the user's own code
-        raise TorchExportError(f"{title} does not run on the example where its inputs need gradients: {first_line(error)}") from None
+        raise TorchExportError(f"{title} fails on the example if its inputs require gradients: {first_line(error)}") from None
     if over_time:
         raise TorchFunctionError(
-            f"{title} calls {', '.join(sorted(over_time))}, with its own backward pass, which passes gradients from step to step; snnc "
+            f"{title} calls {', '.join(sorted(over_time))}, whose own backward pass passes gradients between steps; snnc "
             "would train it with another gradient. Use a neuron whose surrogate works step by step."
         )
     return without_gradient
 
 
 def shortened(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return `arguments` as sequences of :data:`STEPS` steps."""
+    """Return `arguments` as sequences of :data:`STEPS` steps, repeating their first step."""
     return tuple(a[:1].expand(STEPS, *a.shape[1:]).contiguous() for a in arguments)

@@ -1,8 +1,8 @@
-"""Import the dropout and batch normalisation of a module as layers that act in training.
+"""Import the dropout and batch normalisation of a module as layers that are active in training.
 
-An export describes a module after ``eval()``. To train, each such layer in a copy of the module is replaced with a marker, a
-layer of weights that multiplies each channel by a number that occurs nowhere else. The exporter does not remove markers, and their weights
-identify them in the imported network, where they are replaced with dropout or normalisation.
+An export describes a module in ``eval()`` mode. For training, each such layer in a copy of the module is replaced by a marker, a layer of
+weights that multiplies each channel by a unique number. The exporter keeps markers, and their weights identify them in the imported
+network, where they are replaced by dropout or normalisation.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.states import CallPattern, run_example
 
 STATISTICS: Final = ".statistics"
-"""End of the name of the population that holds the statistics of a normalisation."""
+"""Suffix of the name of the population that stores the statistics of a normalisation."""
 _LARGEST: Final = 4096
-"""Maximum number of values of a layer without spatial axes; its marker is a square matrix of this size."""
+"""Maximum number of values of a layer without spatial axes, whose marker is a square matrix of this size."""
 _VECTORS: Final = (2, 3)
-"""Numbers of axes of values without spatial axes: [B, n], or [T, B, n]."""
+"""Numbers of axes of values without spatial axes: [B, n] or [T, B, n]."""
 _IMAGES: Final = (4, 5)
-"""Numbers of axes of images: [B, channels, height, width], or the same after T."""
+"""Numbers of axes of images: [B, channels, height, width], or with T before B."""
 _SPIKINGJELLY: Final = "spikingjelly"
 
 
@@ -45,15 +45,15 @@ class _Found:
 
 @dataclass(frozen=True)
 class TrainingLayers:
-    """The layers of a module that act differently in training, and the weights that mark them."""
+    """Layers of a module that behave differently in training, and the weights that mark them."""
 
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
     each_step: frozenset[str] = frozenset()
-    """Layers that draw a mask or measure statistics at every step."""
+    """Names of layers that draw a mask or measure statistics at every step."""
 
     def place(self, graph: Graph) -> None:
-        """Replace the marked layers of `graph` with dropout and batch normalisation, in place.
+        """Replace the marked layers of `graph` by dropout and batch normalisation, in place.
 
         Raises
         ------
@@ -64,15 +64,15 @@ class TrainingLayers:
             nodes = [n for n, o in graph.of_type(Linear, Conv) if o.weight.shape == marker.shape and np.array_equal(o.weight, marker)]
             if len(nodes) != 1:
                 raise TorchTrainingError(
-                    f"{name!r} of the module is {len(nodes)} layers of the network; snnc imports a dropout or batch normalisation that is "
-                    "called in one place."
+                    f"{name!r} of the module occurs {len(nodes)} times in the network; snnc can only import a dropout or batch "
+                    "normalisation that is called in one place."
                 )
             part, shape = self.parts[name], port_map(graph)[nodes[0], "out"].shape
             chain = _normalisation(part, shape, name in self.each_step) if _is_norm(part) else (Population(Dropout(float(part.p)), shape),)
             _substitute(graph, nodes[0], name, chain)
 
     def notices(self) -> list[str]:
-        """Return sentences on differences from the training of the module."""
+        """Return notices on differences from training the module."""
         dropped = (n for n in self.each_step if _is_dropout(self.parts[n]))
         found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
         names = ", ".join(map(repr, found))
@@ -81,7 +81,7 @@ class TrainingLayers:
 
 
 def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> TrainingLayers:
-    """Replace dropout and batch normalisation of `module` with layers of weights that identify them, in place.
+    """Replace dropout and batch normalisation of `module` by layers of weights that identify them, in place.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _is_dropout(part: Any) -> bool:
 
 
 def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
-    """Run the example and record the calls of the layers."""
+    """Run the example, and record the shapes and calls of the layers."""
 
     def hook(layer: _Found) -> Any:
         def note(_: Any, given: tuple[Any, ...]) -> None:
@@ -127,7 +127,7 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
 
 
 def _each_step(layer: _Found) -> bool:
-    """Return whether the module draws a mask, or measures statistics, at every step."""
+    """Return whether the module draws a mask, or measures statistics, separately at every step."""
     return layer.calls > 1 or (_is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 
@@ -147,7 +147,7 @@ def _check(name: str, layer: _Found) -> None:
 
 
 def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
-    """Return a layer that multiplies each channel by a number that no other layer has."""
+    """Return a layer that multiplies each channel by a number that no other marker uses."""
     torch = require_torch()
     if len(shape) in _VECTORS and shape[-1] <= _LARGEST:
         channels = shape[-1]
@@ -155,8 +155,8 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
         channels = shape[-3]
     else:
         raise TorchTrainingError(
-            f"{name!r} gets values of shape {list(shape)}; snnc imports a dropout or batch normalisation of up to {_LARGEST:,} values "
-            "without space ([B, n]), or of channels ([B, channels, height, width])."
+            f"{name!r} receives values of shape {list(shape)}; snnc imports a dropout or batch normalisation of up to {_LARGEST:,} values "
+            "without spatial axes ([B, n]), or of channels ([B, channels, height, width])."
         )
     numbers = 1 + 0.01 * (number + 1) + 1e-6 * torch.arange(channels, dtype=torch.float32)
     base: Any = torch.nn.Module
@@ -178,7 +178,7 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
 
 
 def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[Operation, ...]:
-    """Return a batch normalisation with the weights and statistics of `part`."""
+    """Return the operations of a batch normalisation with the weights and statistics of `part`."""
 
     def over_space(values: Array) -> Array:
         return np.broadcast_to(values.astype(np.float32).reshape(wide), shape).copy()
@@ -192,7 +192,7 @@ def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[
 
 
 def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]) -> None:
-    """Replace `node` with the operations of `chain`; the last one gets the layer's `name`."""
+    """Replace `node` by the operations of `chain`, the last of which gets the layer's `name`."""
     (before,), after = graph.incoming(node), graph.outgoing(node)
     graph.nx.remove_node(node)
     source = before
@@ -207,7 +207,7 @@ def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]
 
 
 def written_statistics(label: str, value: Array, tensors: Mapping[str, Array]) -> tuple[str, Array] | None:
-    """Return the tensor of a module that holds the statistics `label` of the network, and its new value; None for other labels."""
+    """Return the module tensor for the statistics `label` of the network, and its new value; None for other labels."""
     node, _, what = label.rpartition(".")
     name = f"{node.removesuffix(STATISTICS)}.running_{what}"
     if not node.endswith(STATISTICS) or what not in (MEAN, VARIANCE) or name not in tensors:

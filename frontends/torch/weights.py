@@ -1,4 +1,4 @@
-"""Trained weights written back into the module from which the network came."""
+"""Write trained weights back into the module from which the network was imported."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from snnc.frontends.torch.naming import arrays
 from snnc.frontends.torch.training import written_statistics
 
 Place = TypeVar("Place", str, Form)
-"""The name of a tensor of the module, or a form that covers some of its rows."""
+"""Name of a tensor of the module, or a form for some of its rows."""
 
 
 def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
-    """Write trained weights into the parameters of the module that the network came from.
+    """Write trained weights into the parameters of the module from which the network was imported.
 
-    Each weight of the network belongs to the parameter (or buffer) of the module that held its value when the module was imported: the
-    module must not have changed since. A batch normalisation that was folded into a weight is unfolded: the layer gets the
-    weight, and the normalisation's bias the rest (running statistics and ``gamma`` stay). The gates of an LSTM cell, which are separate
-    layers in the network, go back into the rows of the cell's weights. Nothing is written unless everything fits.
+    Each weight of the network belongs to the parameter or buffer of the module that had its value at the import, so the module must not
+    have changed since. A batch normalisation that was folded into a weight is unfolded: the layer gets the weight, and the
+    normalisation's bias the rest; running statistics and ``gamma`` do not change. The gates of an LSTM cell, which are separate layers
+    in the network, are written to the rows of the cell's weights. Nothing is written unless everything fits.
 
     Parameters
     ----------
     trained
         A session, or the result of its ``state_dict()``.
     module
-        The module given to :func:`from_torch`.
+        The module that was passed to :func:`from_torch`.
     graph
-        With a plain state dictionary: the graph that :func:`from_torch` returned, whose values identify the parameters. Without it only
-        shapes and names can.
+        For a plain state dictionary: the graph returned by :func:`from_torch`, whose values identify the parameters. Without it, only
+        shapes and names identify them.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     Raises
     ------
     UnmatchedWeightError
-        A weight that training changed has no counterpart in the module, or its counterpart cannot hold it.
+        A weight changed by training has no counterpart in the module, or its counterpart cannot store it.
     AmbiguousWeightError
-        A weight that training changed has several counterparts in the module.
+        A weight changed by training has several counterparts in the module.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
@@ -65,7 +65,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
 
 
 def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the trained values by label, and the values before training if known."""
+    """Return the trained values by label, and the values before training, if known."""
     if isinstance(trained, Mapping):
         values = {str(name): np.asarray(value) for name, value in trained.items()}
         if graph is None:
@@ -75,13 +75,13 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
         program = lower(graph)
         return _with_zeros(program, values), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
     if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
-        raise TorchModuleError(f"{type(trained).__name__} holds no weights of snnc; give a session or its state_dict().")
+        raise TorchModuleError(f"{type(trained).__name__} contains no weights of snnc; give a session or its state_dict().")
     program = trained.program
     return _with_zeros(program, trained.state_dict()), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
 
 
 def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the values, with sparse weights expanded to dense arrays, as the module stores them."""
+    """Return the values with sparse weights expanded to dense arrays, as in the module."""
     found = dict(values)
     for operation in program.forward:
         if isinstance(operation, SparseProduct):
@@ -94,7 +94,7 @@ def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, 
 
 
 def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the new value of each tensor by its name."""
+    """Return the new value of each changed tensor of the module, by name."""
     tensors = arrays(module)
     changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
     found: dict[str, tuple[str, Array]] = {}
@@ -117,8 +117,8 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
         new = tensor_values(value, form, tensors[form.tensor])
         if new is None:
             raise UnmatchedWeightError(
-                f"training made {label!r} {np.asarray(value).reshape(-1)[0]:g}; the module computes it by a sigmoid of {form.tensor!r}, "
-                "which is between 0 and 1. Train with a smaller learning rate."
+                f"training changed {label!r} to {np.asarray(value).reshape(-1)[0]:g}, but the module computes it as a sigmoid of "
+                f"{form.tensor!r}, which is between 0 and 1. Train with a smaller learning rate."
             )
         if form.rows is None:
             _assign(found, form.tensor, label, new)
@@ -135,14 +135,14 @@ def _assign(found: dict[Place, tuple[str, Array]], place: Place, label: str, new
     if place in found and not np.array_equal(found[place][1], new):
         tensor = place.tensor if isinstance(place, Form) else place
         raise AmbiguousWeightError(
-            f"{found[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, and training "
-            "made them differ; the module has one place for them."
+            f"{found[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, but training "
+            "made them differ; the module has a single place for them."
         )
     found[place] = (label, new)
 
 
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
-    """Return the tensor, or the block of its rows, that a weight came from."""
+    """Return the tensor, or the block of its rows, from which a weight was imported."""
     original, (node, _, last) = originals.get(label), label.rpartition(".")
     fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
@@ -153,7 +153,7 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
 
 
 def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
-    """Return those forms that are biases of the gate to which the weight of `node` belongs."""
+    """Return the forms that are biases of the gate to which the weight of `node` belongs."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting
@@ -162,7 +162,7 @@ def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Ar
 
 
 def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
-    """Return whether the weight of the node `node` equals a tensor of the module; nodes without a weight always fit."""
+    """Return whether the weight of `node` equals a tensor of the module; True for nodes without a weight."""
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True
@@ -179,7 +179,7 @@ def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Fo
     how = "the value that the network was imported with" if by_value else "its shape"
     if not fitting:
         raise UnmatchedWeightError(
-            f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was when it was imported "
+            f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was at the import "
             "(snnc folds scales into weights; such weights cannot be written back)."
         )
     names = ", ".join(repr(f.tensor) if f.rows is None else f"rows {f.rows[0]} to {f.rows[1] - 1} of {f.tensor!r}" for f in fitting)

@@ -1,4 +1,4 @@
-"""Recipes: what a TOML file says is what ``fit`` is given; anything else is refused with the file, the line and the key."""
+"""Recipes: ``fit`` receives the settings of a TOML file; invalid entries are refused with the file, the line and the key."""
 
 import shutil
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_recipe_is_read_with_paths_relative_to_it(tmp_path):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("epoch = 3", "is not a setting"),
+        ("epoch = 3", "is not a training setting"),
         ('epochs = "3"', "whole number of 1"),
         ("epochs = true", "whole number"),
         ("epochs = 0", "whole number of 1"),

@@ -1,4 +1,4 @@
-"""A network on a machine under autograd: outputs and gradients as those of the same network in PyTorch and on the processor."""
+"""A network on a machine under autograd: outputs and gradients equal those of PyTorch and of the processor."""
 
 import copy
 import pickle
@@ -54,6 +54,7 @@ def assert_same(modules, given):
     assert all(gradient.abs().max() > 0 for gradient in found[0])
 
 
+@pytest.mark.representative("5-2")
 @pytest.mark.parametrize(("steps", "batch"), [(T, B), (T - 2, B - 3)])
 def test_outputs_and_gradients_equal_those_of_pytorch_and_of_the_processor(layer, steps, batch):
     cpu = Module(network(), input_gradients=True, **OPTIONS)
@@ -144,6 +145,7 @@ def test_dropout_draws_the_masks_of_the_processor(machine):
     assert not torch.equal(found[0][0], found[0][1])
 
 
+@pytest.mark.representative("cuda", "machine")
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
 def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
     monkeypatch.setenv(CHECK_ON_HOST, "1")

@@ -1,4 +1,4 @@
-"""A compiled network under autograd: gradients, optimisers and state dictionaries as those of the same network in PyTorch."""
+"""A compiled network under autograd: gradients, optimisers and state dictionaries equal those of the network in PyTorch."""
 
 import os
 import pickle
@@ -120,6 +120,7 @@ import numpy as np, torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 sys.path[:0] = sys.argv[2].split(os.pathsep)
+import host_flags
 from test_torch_module import B, T, network
 from snnc.torch import Module
 rank = int(sys.argv[1])

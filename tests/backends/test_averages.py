@@ -1,4 +1,4 @@
-"""Averages over windows and axes: a sum, then one division, with the same bits on every backend and in PyTorch."""
+"""Averages over windows and axes: a sum, then a division, with the same bits on every backend and in PyTorch."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Windows of which every tap lies in the padding: they give their biases, or 0, and their weights get no gradient."""
+"""Windows that lie completely in the padding: their output is the bias, or 0, and their weights get no gradient."""
 
 import cpu_projects
 import cuda_projects

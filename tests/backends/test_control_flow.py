@@ -1,4 +1,4 @@
-"""Control flow of emitted code is in templates: Python prints expressions and calls."""
+"""Control flow of emitted code is in templates; Python prints only expressions and calls."""
 
 import ast
 import importlib

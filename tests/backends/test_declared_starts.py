@@ -1,4 +1,4 @@
-"""States that a population declares, read through delays: every target shows them before the first step, as it shows given ones."""
+"""Declared initial states, read through delays: every target outputs them before the first step, like given initial states."""
 
 import cpu_projects
 import cuda_projects

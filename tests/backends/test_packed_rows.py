@@ -1,4 +1,4 @@
-"""Rows of weights that tiles pack before they go to their sources: the emulated program against the reference and the prediction."""
+"""Rows of weights that tiles pack before sending them: the emulated program compared with the reference and the prediction."""
 
 from dataclasses import replace
 from functools import cache

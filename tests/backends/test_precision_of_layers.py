@@ -1,4 +1,4 @@
-"""Every kind of layer in bfloat16 and float16 on cpu and cuda: an effect, or a refusal with a code, never neither."""
+"""Every kind of layer in bfloat16 and float16 on cpu and cuda has an effect, or is refused with a code."""
 
 from functools import partial
 

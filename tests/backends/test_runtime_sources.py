@@ -1,10 +1,11 @@
-"""What lies under ``templates/<target>/runtime`` is no template: plain sources that compile by themselves, whatever the network."""
+"""Files under ``templates/<target>/runtime`` are no templates: plain sources that compile by themselves, for any network."""
 
 import re
 from functools import partial
 from pathlib import Path
 
 import pytest
+from wide import examples
 
 from snnc.backends.codegen.constants import file_names
 from snnc.backends.codegen.source_templates import source_of, source_templates
@@ -14,7 +15,7 @@ from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.project_files import TABLES
-from snnc.backends.poplar import constants as poplar
+from snnc.backends.poplar import emit as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir
 from snnc.backends.toolchain.cache import cached_file
@@ -73,6 +74,7 @@ def write_generated(target, folder):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_plain_source_compiles_by_itself_without_a_warning(target, tmp_path):
+    """Every third one, unless all cases run: reading headers over and over takes half a minute."""
     write_generated(target, tmp_path)
     others, flags = TARGETS[target]
     folders = [*(runtime(t) for t in (target, *others)), tmp_path]
@@ -88,7 +90,7 @@ def test_a_plain_source_compiles_by_itself_without_a_warning(target, tmp_path):
 
         return cached_file(f"object-syntax-{source_key(source, headers, identity)}", "compiles", compile_to)
 
-    assert all_of([partial(check, f) for f in sources(target)])
+    assert all_of([partial(check, f) for f in sources(target)[:: examples(3, 1)]])
 
 
 def test_the_parts_that_all_codelets_share_compile_without_a_codelet(tmp_path):

@@ -1,4 +1,4 @@
-"""The back end of docs/extending.md, one file and one line, compiles, runs and refuses; its code is taken from the page."""
+"""The back end of docs/extending.md, one file and one line, compiles, runs and refuses; its code comes from the page."""
 
 import pytest
 from extended import extended, section, tried

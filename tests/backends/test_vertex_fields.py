@@ -1,4 +1,4 @@
-"""The plan counts the fields that are emitted, for all kinds of vertices and connections, and for drawn losses and options."""
+"""The plan counts the emitted fields, for all kinds of vertices and connections, and for random losses and options."""
 
 import re
 from dataclasses import replace
@@ -110,6 +110,7 @@ def check_fields(net, layout):
     assert planned == emitted
 
 
+@pytest.mark.representative("*-one_window", "recurrent-several", "feedback-several", "learnable-several", "choosing-several", "w*-several")
 @pytest.mark.parametrize("options", [{}, {"capacity": 1, "gradients": "windowed", "gradient_capacity": 2}], ids=("one_window", "several"))
 @pytest.mark.parametrize("graph", [*NETS, pooled], ids=lambda graph: getattr(graph, "__name__", "wide"))
 def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(graph, options, monkeypatch):
@@ -145,5 +146,5 @@ def test_the_host_connects_every_field_in_the_order_of_the_description():
 
 @pytest.mark.parametrize("values", [{"values": "x"}, {"values": "x", "count": 3, "more": 4}, {"values": "x", "number": 3}])
 def test_a_field_without_an_expression_or_an_expression_without_a_field_is_an_error(values):
-    with pytest.raises(ValueError, match=r"two_words are values, count; without an expression, or without a field: "):
+    with pytest.raises(ValueError, match=r"two_words are values, count; these lack an expression or a field: "):
         connected(SPEC, values)

@@ -1,4 +1,4 @@
-"""An engine for tests of the harness: snnc's reference, and what can go wrong with an engine; the variant says what."""
+"""An engine for tests of the harness: snnc's reference with possible failures of an engine, selected by the variant."""
 
 import os
 import time

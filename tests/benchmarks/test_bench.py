@@ -1,4 +1,4 @@
-"""``snnc bench``: rows that outside checks read, each from a process of its own; what fails is a row."""
+"""``snnc bench``: rows that external checks read, each from a separate process; a failure is also a row."""
 
 import json
 import os

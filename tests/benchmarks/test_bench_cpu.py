@@ -314,7 +314,7 @@ def test_rows_are_drawn_as_marks_of_time_and_memory():
     assert len(titles) == 3 * len(ROWS)
     dots = [(c.get("cx"), c.get("cy"), c.get("fill")) for c in root.iter("{http://www.w3.org/2000/svg}circle") if len(c)]
     assert len(set(dots)) == len(dots)
-    assert "W1 5 %, jax exact (v): 40 ms, 1,600 samples/s, 90 MB" in titles
+    assert "W1 5 %, jax exact (v): 40 ms, 1,600 samples/s, 86 MiB" in titles
     ET.fromstring(draw([]))
 
 

@@ -1,4 +1,4 @@
-"""``snnc bench --suite cuda`` and ``--suite paper``: bounds, labels, no GPU, the processor in its place."""
+"""``snnc bench --suite cuda`` and ``--suite paper``: bounds, labels, no GPU, the processor as a substitute."""
 
 import ctypes
 import json
@@ -179,7 +179,7 @@ def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mea
     assert "W1 5 %, torch exact: v by a trial; eager 60 ms, compiled left out (took longer than 60 s)" in text
     monkeypatch.setenv(CHECK_ON_HOST, "1")
     command.run_suite([W1], ["snnc", "torch"], command.CudaBenchOptions(1, 1), lambda line: None, found)
-    assert all("mean nothing" in row["times"] for row in found["rows"])
+    assert all("meaningless" in row["times"] for row in found["rows"])
     assert found["summary"] == []
     text = "\n".join(lines(found["rows"], [{**ROW, "engine": "jax", "reason": "not installed"}], found["machine"]))
     assert " x " not in text.split("W1 5 %, torch")[0]

@@ -1,4 +1,4 @@
-"""The ways of engines in ``snnc bench --suite cuda``: prepared in parallel, tried, chosen, kept; and rows that outlive their run."""
+"""Variants of engines in ``snnc bench --suite cuda``: prepared in parallel, tried, chosen, cached; and rows that outlast their run."""
 
 import json
 import os

@@ -57,7 +57,7 @@ def test_simulated_activity_is_what_is_known_of_it():
 
 
 def test_calibration_is_within_thirty_percent_at_every_point():
-    """9 cycles a fragment, simulated activity, Bow's clock, adjacent copies merged."""
+    """9 cycles per fragment, simulated activity, Bow's clock, adjacent copies merged."""
     ratios = {run.name: predict(simulated()[run.name], "bow", merged=True).milliseconds() / run.logged_ms for run in logged_runs()}
     assert {name: ratio for name, ratio in ratios.items() if abs(ratio - 1) > 0.3} == {}
 

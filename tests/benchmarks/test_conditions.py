@@ -1,4 +1,4 @@
-"""IPU and GPU columns of one row: the same weights, the same data, and activities within 5 %."""
+"""IPU and GPU columns of one row: the same weights, the same data, and activities that differ by at most 5 %."""
 
 from dataclasses import replace
 

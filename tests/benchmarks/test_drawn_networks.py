@@ -1,4 +1,4 @@
-"""The emulated step equals the predicted one for networks drawn at random: within 5 % in cycles and 1 % in bytes of the fullest tile."""
+"""The emulated step equals the predicted one for random networks: within 5 % in cycles and 1 % in bytes of the fullest tile."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The published per-layer program: what its log prints, what its tensors' addresses say, and laws that any cost obeys."""
+"""The published per-layer program: its printed log, the addresses of its tensors, and laws that any cost obeys."""
 
 from __future__ import annotations
 

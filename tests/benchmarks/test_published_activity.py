@@ -1,4 +1,4 @@
-"""n0 and n1 by simulation, and networks read as nets of the published program."""
+"""n0 and n1 by simulation, and networks interpreted as nets of the published program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``snnc reproduce``: rows are kept, kinds are never mixed, bounds follow from counts, and every claim has an answer."""
+"""``snnc reproduce``: rows are kept, kinds of numbers are never mixed, bounds follow from counts, and every claim has an answer."""
 
 import csv
 import json

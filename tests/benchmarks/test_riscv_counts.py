@@ -1,4 +1,4 @@
-"""Loops in disassembled code, and what ``benchmarks/scripts/riscv_counts.py`` makes of them."""
+"""Loops in disassembled code, and their evaluation by ``benchmarks/scripts/riscv_counts.py``."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""The script of sparse training, short: its data, and what the bound on rates does to dropped spikes."""
+"""The script for sparse training, shortened: its data, and the effect of the bound on rates on dropped spikes."""
 
 import importlib
 from pathlib import Path

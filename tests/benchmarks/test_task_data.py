@@ -1,4 +1,4 @@
-"""The small data sets that ``benchmarks/scripts/cpu_tasks.py`` trains on."""
+"""The small data sets for the training in ``benchmarks/scripts/cpu_tasks.py``."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Gradients of an imported module beside those of its own autograd: inputs, weights and neurons' parameters."""
+"""Compare gradients of an imported module with those of its own autograd: inputs, weights and neurons' parameters."""
 
 import numpy as np
 from frameworks import torch
@@ -16,13 +16,13 @@ from snnc.frontends.torch.naming import arrays
 from snnc.frontends.torch.weights import _biases_of_weight, _with_zeros
 
 CLOSE = 1e-4
-"""The largest difference beside the largest gradient of the same tensor."""
+"""The largest difference, relative to the largest gradient of the same tensor."""
 CANCELLED = 0.03
-"""Gradients this much smaller than the network's largest are sums that cancel, which float32 knows less well."""
+"""Gradients this much smaller than the network's largest are sums that cancel, which float32 computes less accurately."""
 
 
 def of_framework(run, module, x, weights):
-    """Return the output of a module, and gradients of ``sum(weights * output)`` by its own autograd, that of the input under ""."""
+    """Return the output of a module, and gradients of ``sum(weights * output)`` by its own autograd; the input's has the key ""."""
     inputs = torch.from_numpy(x).requires_grad_()
     module.zero_grad(set_to_none=True)
     found = run(module, inputs)
@@ -32,7 +32,7 @@ def of_framework(run, module, x, weights):
 
 
 def of_snnc(graph, x, weights, surrogate):
-    """Return the same of a graph on the reference backend, in float64; gradients are under the labels of parameters."""
+    """Return the same for a graph on the reference backend, in float64; the keys of gradients are the labels of parameters."""
     relayed, relays = with_input_gradients(graph)
     output = next(name for name, _ in graph.of_type(Output))
     program = lower(relayed, loss=ExternalLoss(tuple(relays.values())), loss_output=output, optimizer=SGD(0.0), surrogate=surrogate)
@@ -53,7 +53,7 @@ def of_snnc(graph, x, weights, surrogate):
 
 
 def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
-    """Compare every gradient that autograd gives: of the input, of weights, and of neurons' parameters."""
+    """Compare every gradient that autograd computes: of the input, of weights, and of neurons' parameters."""
     surrogate = parse_surrogate(surrogate) if isinstance(surrogate, str) else surrogate
     with torch.no_grad():
         shape = run(module, torch.from_numpy(x)).shape
@@ -79,7 +79,7 @@ def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
 
 
 def _of(name, tensor, values, ours):
-    """Return our gradient of the tensor `name` of the module, by the chain rule where the network holds a function of it."""
+    """Return our gradient of the tensor `name` of the module, by the chain rule where the network contains a function of it."""
     found = [
         (label, form)
         for label, value in values.items()
@@ -101,7 +101,7 @@ def _of(name, tensor, values, ours):
 
 
 def _of_blocks(name, tensor, values, ours, tensors):
-    """Return our gradient of a tensor whose blocks of rows are weights of their own: the gates of a cell; None where none is."""
+    """Return our gradient of a tensor whose blocks of rows are separate weights (the gates of a cell), or None if it is not one."""
     found = np.zeros(tensor.shape)
     rows = set()
     for label, value in values.items():

@@ -1,4 +1,4 @@
-"""Caches of a test's own in which the sources that all processor projects share need not be compiled once more."""
+"""Caches for a single test that already contain the compiled sources that all processor projects share."""
 
 import os
 import shutil
@@ -16,9 +16,9 @@ from snnc.options.compile_options import options
 
 
 def lend_objects(cache: Path) -> None:
-    """Put objects and precompiled headers of the usual cache into `cache`, as hard links; what is built in it otherwise is the test's own.
+    """Put objects and precompiled headers of the usual cache into `cache`, as hard links; everything else in it is built by the test.
 
-    What is not in the usual cache yet is compiled there, where other tests find it.
+    Those not yet in the usual cache are compiled there, where other tests find them.
     """
     usual = cache_dir()
     cache.mkdir(mode=0o700, exist_ok=True)
@@ -28,7 +28,7 @@ def lend_objects(cache: Path) -> None:
 
 
 def _shared() -> set[str]:
-    """Folders of the cache that the build of a processor project takes its parts from."""
+    """Return the folders of the cache that the build of a processor project uses."""
     found, kept = set(), objects.cached_file
 
     def noted(name, file, fill):

@@ -1,10 +1,10 @@
-"""What every engine owes that keeps histories between checkpoints only."""
+"""Requirements on every engine that keeps histories only between checkpoints."""
 
 import numpy as np
 
 
 def assert_checkpoints_change_the_order_of_sums_only(engine, inputs, labels, segments, tolerance):
-    """Training steps in segments of these lengths (0: whole): equal losses and records, gradients within `tolerance` of the largest."""
+    """Train in segments of these lengths (0: whole): losses and records are equal, gradients within `tolerance` of the largest."""
     found = []
     for segment in segments:
         engine.segment = segment

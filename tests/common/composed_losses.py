@@ -1,4 +1,4 @@
-"""Composed losses for tests: their texts, a network that all of them fit, and targets of every kind."""
+"""Composed losses for tests: their texts, a network that suits all of them, and targets of every kind."""
 
 import numpy as np
 from nets import join, linear
@@ -69,12 +69,12 @@ def network():
 
 
 def program_of(text, optimizer=None, **options):
-    """The network with a loss."""
+    """Return the network with a loss."""
     return lower(network(), loss=parse_loss(text), optimizer=optimizer or SGD(1e-2), **options)
 
 
 def targets_of(program, random, steps, batch):
-    """Targets of the kind that the program's loss compares with; some of those that may do not count."""
+    """Return targets of the kind that the program's loss needs; where the loss allows it, some are ignored."""
     loss = program.loss
     output = next(o for o in program.outputs if o.id == program.loss_output)
     if not isinstance(loss, Composed):
@@ -91,7 +91,7 @@ def targets_of(program, random, steps, batch):
 
 
 def batches(program, updates, steps=7, batch=4):
-    """Inputs and targets of some updates."""
+    """Return inputs and targets for some updates."""
     for step in range(updates):
         random = np.random.default_rng(step)
         yield {"x0": (random.random((steps, batch, 8)) < 0.4).astype(np.float32)}, targets_of(program, random, steps, batch)

@@ -1,4 +1,4 @@
-"""CPU projects for tests: emitted, built without much optimisation, run beside the reference."""
+"""CPU projects for tests: emitted, built with little optimisation, and compared with the reference."""
 
 import os
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons.library import LI, LIF
 
 FLOAT32 = (1e-5, 1e-4, 2e-5, 1e-5)
-"""Of a loss, absolute; of a gradient, beside its norm; of parameters, absolute and relative."""
+"""Tolerances: of a loss, absolute; of a gradient, relative to its norm; of parameters, absolute and relative."""
 LEVEL = os.environ.get("SNNC_TEST_LEVEL", "-O0")
-"""How hard the own sources of networks that are small and many are optimised; what networks share is optimised as for users."""
+"""Optimisation of the network's own sources, for many small networks; the sources that networks share are optimised as for users."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def opened(program, threads=2, memory=None, precision="float32"):
 
 
 def data(program, steps=9, batch=5, seed=1, density=0.4):
-    """Inputs by id, and labels where there is a loss."""
+    """Return inputs by id, and labels if there is a loss."""
     random = np.random.default_rng(seed)
     inputs = {}
     for info in program.inputs:
@@ -45,7 +45,7 @@ def data(program, steps=9, batch=5, seed=1, density=0.4):
 
 
 def parts_of(inputs, labels, *bounds):
-    """The samples up to each bound, and those behind the last, as inputs and labels."""
+    """Return the samples up to each bound, and those after the last, as inputs and labels."""
     ends = zip((0, *bounds), (*bounds, len(labels)), strict=True)
     return [({name: x[:, first:last] for name, x in inputs.items()}, labels[first:last]) for first, last in ends]
 
@@ -72,7 +72,7 @@ def assert_runs_and_trains_like_the_reference(engine, program, tolerance=FLOAT32
 
 
 def assert_initial_values_are_forgotten(engine, program):
-    """Given to one sequence of the hostile network, they change it and not the next."""
+    """Initial values of one sequence of the hostile network change this sequence but not the next."""
     reference, (inputs, _) = ReferenceEngine(program), data(program)
     population = program.populations[0]
     v = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
@@ -85,7 +85,7 @@ def assert_initial_values_are_forgotten(engine, program):
 
 
 def wide(random, readout, delay=0):
-    """Layers that are wide enough for lists of neurons near their thresholds, with a loop and a readout that reads two layers."""
+    """Return layers wide enough for lists of neurons near their thresholds, with a loop and a readout that reads two layers."""
     graph = Graph("wide")
     graph.add("x", Input((12,), "spikes"))
     for name, size in (("h0", 80), ("h1", 70)):
@@ -105,7 +105,7 @@ def wide(random, readout, delay=0):
 
 
 def heavy(random):
-    """Layers with a weight between them that is large: over a MiB."""
+    """Return layers connected by a large weight of more than a MiB."""
     graph = Graph("heavy")
     graph.add("x", Input((20,), "spikes"))
     for name, size in (("h0", 520), ("h1", 520)):

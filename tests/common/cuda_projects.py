@@ -1,4 +1,4 @@
-"""CUDA projects for tests: emitted, built for the processor (each CUDA thread a fiber), run beside the reference."""
+"""CUDA projects for tests: emitted, built for the processor (each CUDA thread is a fiber), and compared with the reference."""
 
 import tempfile
 from contextlib import contextmanager
@@ -17,11 +17,8 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import SLSTM
 
-QUICK = ("-O0",)
-"""Flags for networks that are small and many."""
-
 SPLIT = (1e-5, 1e-4, 2e-5, 1e-4)
-"""As ``FLOAT32`` of ``cpu_projects``; factors of gradients' products are two parts of 8 bits: updates of large gradients differ more."""
+"""As ``FLOAT32`` of ``cpu_projects``; gradient products split their factors into two 8-bit parts, so large gradients differ more."""
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))
 NETS = (recurrent, delayed, feedback, learnable, skip, several_inputs, choosing, convolutional, sparse_recurrent, shaping)
@@ -29,17 +26,17 @@ CASES = {make.__name__: make for make in NETS} | {"SLSTM": lambda random: of_mod
 
 
 def program_of(name):
-    """A network with a loss and an optimizer of its own: tests that take the same ones share what was built."""
+    """Return a network with its loss and optimizer; tests that use the same combination share the build."""
     at = list(CASES).index(name)
     output = None if name in ("several_inputs", "SLSTM") else "y"
     return lower(CASES[name](np.random.default_rng(3)), loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], loss_output=output)
 
 
 @contextmanager
-def opened(program, team_blocks=None, tile=None, flags=QUICK, precision="float32"):
+def opened(program, team_blocks=None, tile=None, precision="float32"):
     """Emit `program`, build it for the processor and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
         folder = emit_cuda(program, Path(above) / "project", precision=precision)
-        engine = CudaEngine(build_host_check(folder, flags), folder, team_blocks, tile)
+        engine = CudaEngine(build_host_check(folder), folder, team_blocks, tile)
         yield engine
         engine.close()

@@ -1,4 +1,4 @@
-"""What tests of the DSL share."""
+"""Helpers that tests of the DSL share."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ import snnc
 
 
 def relay():
-    """A neuron that gives what it gets."""
+    """Return a neuron whose output is its input."""
     return snnc.Neuron("relay", inputs="i", states={}, params={}, equations="y = i", output="y")
 
 
 def run(net, x):
-    """[T, B, ...] through the reference; the only output."""
+    """Run [T, B, ...] through the reference; return the only output."""
     with snnc.compile(net) as session:
         (found,) = session.run(np.asarray(x, np.float32)).values()
     return found
@@ -22,7 +22,7 @@ def values(*shape, seed=0):
 
 
 def delayed(weight, bias, delays, extra, x):
-    """What arrives with a delay for each weight, weight by weight."""
+    """Return the current of a connection with one delay per weight, computed weight by weight."""
     found = np.zeros((*x.shape[:2], len(weight)))
     for t in range(len(x)):
         for row, column in np.argwhere(np.ones_like(weight)):

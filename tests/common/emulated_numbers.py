@@ -1,4 +1,4 @@
-"""Random inputs of emulated programs as text, and their results as arrays."""
+"""Random inputs of emulated programs as text, and results of these programs as arrays."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def results(text):
 
 
 def as_text(arrays):
-    """Return arrays one after the other, in nine digits."""
+    """Return arrays as one text, with nine digits per number."""
     return " ".join(f"{x:.9g}" for t in arrays for x in np.ravel(t))
 
 
@@ -19,7 +19,7 @@ def drawn(rng, *shape, scale=1.0):
 
 
 def joined(lists):
-    """Return lists as arguments, each closed by a semicolon."""
+    """Return lists as arguments, each terminated by a semicolon."""
     return [x for part in lists for x in [*part, ";"]]
 
 

@@ -1,4 +1,4 @@
-"""Copies of snnc with what docs/extending.md adds: its files lie in a folder of their own, all others are links."""
+"""Copies of snnc with the additions of docs/extending.md: the added files are in a separate folder, all others are links."""
 
 import os
 import re
@@ -14,14 +14,14 @@ ROOMS = ("backends", "benchmarks", "compiler", "frontends", "templates")
 
 @dataclass(frozen=True)
 class Section:
-    """What a section of the page adds.
+    """The additions of one section of the page.
 
     Attributes
     ----------
     files
-        Path -> whole text of a file, new or changed.
+        Path -> complete text of a new or changed file.
     tried
-        The code that it is tried with.
+        The code that tries it.
     """
 
     files: dict[str, str]
@@ -29,7 +29,7 @@ class Section:
 
 
 def section(title):
-    """Return a section of the page, its changes made to the files that they are of."""
+    """Return a section of the page, with its changes applied to their files."""
     (text,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.M | re.S)
     files = dict(re.findall(r"^`([^`\n]+)`, new:\n\n```\w+\n(.*?)^```", text, re.M | re.S))
     assert not any((ROOT / path).exists() for path in files)
@@ -40,7 +40,7 @@ def section(title):
 
 
 def changed(text, change):
-    """Return a text with the lines of a change in it: each is found from the last one on, once or more."""
+    """Return a text with a change applied: each line of the change is searched from the previous one on, and matches once or more often."""
     lines, place, found = text.splitlines(), 0, change.splitlines()
     for number, line in enumerate(found):
         kind, rest = line[:1], line[1:]
@@ -59,7 +59,7 @@ def changed(text, change):
 
 
 def laid(source, target, files):
-    """Make `target` a folder like `source` with `files` (relative path -> text) in it; what they do not touch is linked."""
+    """Make `target` a copy of the folder `source` with `files` (relative path -> text) in it; everything else is linked."""
     target.mkdir(parents=True)
     names = {child.name for child in source.iterdir()} if source.is_dir() else set()
     for name in sorted(names | {PurePosixPath(path).parts[0] for path in files}):
@@ -73,7 +73,7 @@ def laid(source, target, files):
 
 
 def extended(folder, files):
-    """Lay out a package snnc with `files` in `folder`; return its place for PYTHONPATH."""
+    """Create a package snnc with `files` in `folder`; return its location for PYTHONPATH."""
     of_room = {room: {p.removeprefix(room + "/"): t for p, t in files.items() if p.startswith(room + "/")} for room in ("api", *ROOMS)}
     laid(ROOT / "api", folder / "snnc", of_room["api"])
     for room in ROOMS:
@@ -82,7 +82,7 @@ def extended(folder, files):
 
 
 def tried(folder, code, *beside):
-    """Run code on the copy in `folder`, and return what it prints; `beside` are further folders to import from."""
+    """Run code on the copy in `folder`, and return its output; `beside` are further folders to import from."""
     path = os.pathsep.join(map(str, (folder, *beside)))
     work = folder / "work"
     work.mkdir(exist_ok=True)

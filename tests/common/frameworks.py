@@ -1,4 +1,4 @@
-"""Frameworks of spiking networks, and the way of a module there and back."""
+"""Frameworks for spiking networks, and round trips of their modules through snnc."""
 
 import importlib
 import os
@@ -12,7 +12,7 @@ INPUTS, HIDDEN, CLASSES, STEPS, BATCH = 6, 10, 3, 12, 4
 
 
 def framework(name):
-    """Import a framework; where `./test` runs, it has to be there."""
+    """Import a framework; `./test` requires it to be installed."""
     if os.environ.get("SNNC_TEST_FRAMEWORKS"):
         return importlib.import_module(name)
     return pytest.importorskip(name, reason=f"{name} is not installed; ./test installs it without its dependencies")
@@ -35,9 +35,9 @@ def sequences(shape=(INPUTS,), steps=STEPS, batch=BATCH, seed=0):
 
 
 def goes_there_and_back(module, run, shape=(INPUTS,), example=None, learns=()):
-    """Check a module against its graph on more steps and samples than the example's, before and after a training in snnc.
+    """Compare a module with its graph on more steps and samples than the example has, before and after training in snnc.
 
-    `run` takes the module and a sequence, and returns what it puts out at every step. Returns the graph and what was written.
+    `run` takes the module and a sequence, and returns the output of every step. Returns the graph and the written module.
     """
     before = {name: t.clone() for name, t in module.state_dict().items()}
     training = module.training

@@ -1,13 +1,13 @@
-"""What the fuzzers of the front ends share: processes with limits, a watch over what is read, and the count of cases.
+"""Code that the fuzzers of the front ends share: processes with limits, monitoring of the files that are read, and the count of cases.
 
 A fuzzer is a module with ``SUFFIX``, ``sources()``, ``prepare(folder, outside)``, ``make(path, names, rng, outside)`` and
-``compare(path, seed, guard)``. Cases are made and judged in processes with a limit on memory, one folder each:
+``compare(path, seed, guard)``. Cases are made and checked in processes with a limit on memory, each with its own folder:
 
-    model/     the file of the case, and what may be read with it
-    outside/   ``secret.h5`` and ``secret.bin``, which mutations point at and which nothing may open
+    model/     the file of the case, and the files it may read
+    outside/   ``secret.h5`` and ``secret.bin``, which mutations refer to and which nothing may open
 
-Reading outside is found in two ways: the kernel reports (inotify) whether anything in ``outside/`` is opened while a file is loaded,
-whoever opens it, HDF5 and ONNX included; and an audit hook reports files that Python itself opens elsewhere.
+Reads outside are detected in two ways: the kernel reports (inotify) whether any file in ``outside/`` is opened while a file is loaded,
+by any code, including HDF5 and ONNX; and an audit hook reports files that Python itself opens elsewhere.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ import numpy as np
 CORPUS = Path(__file__).parents[1] / "corpus"
 SECONDS, ASLEEP, MEMORY = 10, 600, 2 << 30
 RENEW = 6000
-"""Cases after which a process is replaced, so that what libraries keep does not add up to the limit on memory."""
+"""Cases after which a process is replaced, so that memory kept by libraries does not reach the limit."""
 SECRET = 1234.5
 
 
 class OutsideReadError(AssertionError):
-    """A file outside of the model's folder was opened."""
+    """A file outside the model's folder was opened."""
 
 
 class Watch:
-    """Reports opens and reads of the files in a folder, by any means."""
+    """Reports whether files in a folder are opened or read, by any code."""
 
     OPEN, ACCESS = 0x20, 0x01
 
@@ -55,7 +55,7 @@ class Watch:
             raise OSError(ctypes.get_errno(), "inotify")
 
     def touched(self):
-        """Tell whether anything happened since the last call."""
+        """Return whether a file was opened or read since the last call."""
         found = False
         with contextlib.suppress(BlockingIOError):
             while os.read(self.handle, 1 << 16):
@@ -64,7 +64,7 @@ class Watch:
 
 
 class Guard:
-    """Raises when a block of code opens what lies outside of the model's folder.
+    """Raises when a block of code opens a file outside the model's folder.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Guard:
 
 
 def plant(folder):
-    """Make the folders of a process; return the model's and the one outside."""
+    """Make the folders of a process; return the model's folder and the outside folder."""
     shutil.rmtree(folder, ignore_errors=True)
     model, outside = Path(folder) / "model", Path(folder) / "outside"
     for f in (model, outside):
@@ -123,7 +123,7 @@ def _worker(module, folder, queue, answers):
     fuzzer.prepare(model, outside)
     guard = Guard(model, outside)
     path = model / f"case{fuzzer.SUFFIX}"
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # HDF5 complains of files that a mutation could not finish
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # HDF5 complains about files that a mutation could not finish
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for seed, k, names in iter(queue.get, None):
         what = "?"
@@ -138,7 +138,7 @@ def _worker(module, folder, queue, answers):
 
 
 class Worker:
-    """A process that takes one case at a time and is replaced when it dies, hangs or grows old."""
+    """A process that runs one case at a time and is replaced when it dies, hangs, or has run many cases."""
 
     def __init__(self, module, folder):
         self.module, self.folder, self.answered = module, Path(folder), 0
@@ -156,7 +156,7 @@ class Worker:
             self.stop()
             self.start()
         self.queue.put((seed, k, names))
-        # Of processor time, whatever else the machine does; who waits for something that never comes takes none.
+        # Processor time is independent of the machine's load; a process that waits forever uses none.
         busy, end = self._busy() + SECONDS + (0 if self.cases else 60), time.monotonic() + ASLEEP
         self.cases += 1
         while self._busy() < busy and time.monotonic() < end:
@@ -173,7 +173,7 @@ class Worker:
         return self._lost(f"no answer within {SECONDS} s")
 
     def _busy(self):
-        """Seconds of processor time that the process has taken."""
+        """Return the seconds of processor time that the process has used."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
@@ -193,14 +193,14 @@ class Worker:
 
 
 class Count:
-    """Which cases are done and what came of them, kept in a file from which a later run goes on.
+    """The cases that are done and their results, in a file from which a later run continues.
 
     Parameters
     ----------
     seed
-        Of all cases.
+        The seed of all cases.
     cases, seconds
-        When to stop; None does not.
+        When to stop; None for no limit.
     state
         The file, or None.
     """
@@ -247,7 +247,7 @@ class Count:
 
 
 def fuzz(module, folder, seed, *, seconds=None, cases=None, names=None, keep=None, log=None, jobs=1, state=None):
-    """Run cases until time or number is up; return the count of them, with its ``tally`` and ``failures``."""
+    """Run cases until the time or the number is reached; return their count, with its ``tally`` and ``failures``."""
     fuzzer = importlib.import_module(module)
     names, count = names or fuzzer.sources(), Count(seed, cases, seconds, state)
 
@@ -280,13 +280,13 @@ def fuzz(module, folder, seed, *, seconds=None, cases=None, names=None, keep=Non
 def main(module, description):
     """Run a fuzzer from the command line."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--seconds", type=float, help="stop after so long (60 when --cases is not given)")
-    parser.add_argument("--cases", type=int, help="stop after so many")
+    parser.add_argument("--seconds", type=float, help="stop after this time (default: 60 if --cases is not given)")
+    parser.add_argument("--cases", type=int, help="stop after this many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--keep", help="folder for the files that fail")
-    parser.add_argument("--state", help="file to go on from when the run is started again")
-    parser.add_argument("--only", default="", help="part of the names of the sources")
+    parser.add_argument("--keep", help="folder for failing files")
+    parser.add_argument("--state", help="file from which a restarted run continues")
+    parser.add_argument("--only", default="", help="only sources whose names contain this")
     a = parser.parse_args()
     if a.keep:
         Path(a.keep).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Equality of graphs: the same network, written in the same way."""
+"""Equality of graphs: the same network, represented in the same way."""
 
 from __future__ import annotations
 

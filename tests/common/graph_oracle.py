@@ -1,4 +1,4 @@
-"""Graphs run by PyTorch, operation by operation and step by step: independent of passes, lowering and kernels."""
+"""Graphs run by PyTorch, operation by operation and step by step, independently of passes, lowering and kernels."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def value_of(expression, names, derivative, dtype):
 
 
 def reduced(operation, x):
-    """The first of equal maxima gets the gradient, as in torch.max along one axis."""
+    """Reduce, where the first of equal maxima gets the gradient, as in torch.max along one axis."""
     dimensions = x.ndim - 1
     axes = sorted(a % dimensions + 1 for a in operation.axes)
     rest = [i for i in range(1, dimensions + 1) if i not in axes]
@@ -94,7 +94,7 @@ def reduced(operation, x):
 
 
 class TorchGraph(torch.nn.Module):
-    """`graph` with one parameter for each array, called as ``state_dict`` labels are, dots included."""
+    """`graph` with one parameter for each array, named like labels of ``state_dict``, including dots."""
 
     def __init__(self, graph, surrogate=None, dtype=torch.float64):
         super().__init__()

@@ -35,7 +35,7 @@ def read_out(graph, random, *sources):
 
 
 def sparse_recurrent(random):
-    """Sparse weights that learn, with biases, some frozen, some so few that rows are found by key; one target of two."""
+    """Learnable sparse weights, with biases, some frozen, some so few that rows are found by key; two share a target."""
     graph = Graph("sparse_recurrent")
     graph.add("x", Input((24,), "spikes"))
     graph.add("hidden", Population(LIF(0.9), (40,)))
@@ -64,7 +64,7 @@ def convolutional(random):
 
 
 def pooled(random):
-    """Maxima that leave windows out, overlap, have padding and stick out; groups, strides, dilation, a loop, values in front."""
+    """Max pooling that skips inputs, overlaps, pads and extends past the edge; groups, strides, dilation, a loop, value inputs."""
     graph = Graph("pooled")
     graph.add("x", Input((2, 9, 8)))
 
@@ -92,7 +92,7 @@ def pooled(random):
 
 
 def shaping(random):
-    """Values that are scaled, cut out, padded, summed and averaged."""
+    """Values that are scaled, sliced, padded, summed and averaged."""
     graph = Graph("shaping")
     graph.add("x", Input((2, 4, 5)))
     graph.add("scaled", Population(LIF(0.9), (2, 4, 5)))

@@ -1,4 +1,4 @@
-"""Test files that import a framework are skipped where it is not installed, as ./test says; where it has to be there they are errors."""
+"""Test files that import a framework are skipped if it is not installed, as ./test reports; where it is required, they are errors."""
 
 import os
 import re

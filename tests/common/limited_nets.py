@@ -1,4 +1,4 @@
-"""Networks whose sources drop spikes, and trainings that an engine must repeat as the reference does them: losses, weights, counts."""
+"""Networks whose sources drop spikes, and trainings in which an engine must match the reference: losses, weights, counts."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def events(random):
 
 
 def strokes():
-    """Four layers of leaky integrate-and-fire neurons that fire in every layer from the start."""
+    """Return four layers of leaky integrate-and-fire neurons that all fire from the start."""
     net = snnc.Network("strokes", seed=2)
     layers = (("a", 20), ("b", 16), ("c", 12), ("y", 4))
     sources = [net.input(24), *(net.population(neurons, snnc.LIF(beta=0.9), name=name) for name, neurons in layers)]
@@ -48,7 +48,7 @@ def program_of(make, limit=None, window=None, optimizer=None):
 
 
 def same_training(engine, program, updates=3, tolerance=1e-5, steps=STEPS, batch=BATCH):
-    """Train an engine and the reference; return how many spikes both dropped."""
+    """Train an engine and the reference; return the number of spikes that both dropped."""
     reference = ReferenceEngine(program)
     for seed in range(updates):
         inputs, labels = cpu_projects.data(program, steps, batch, seed, density=0.6)

@@ -1,4 +1,4 @@
-"""StepPrograms made by hand for the tests of the mapping."""
+"""Hand-written StepPrograms for the tests of the mapping."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Wire:
 def program(
     widths: dict[str, int], wires: list[Wire], *, bias: bool = True, training: bool = True, input_kind: str = "spikes"
 ) -> StepProgram:
-    """Dense network: names ``x…`` are inputs, ``p…`` LIF populations, of which the last is a leaky integrator that is recorded."""
+    """Return a dense network: names ``x…`` are inputs, ``p…`` LIF populations, except for the last, a recorded leaky integrator."""
     populations = [n for n in widths if n.startswith("p")]
     buffers: dict[str, Buffer] = {}
     forward, backward, update, infos, connections = [], [], [], [], []
@@ -124,7 +124,7 @@ def program(
 
 
 def w1() -> StepProgram:
-    """700 -> 256 recurrent -> 20, without biases."""
+    """Return 700 -> 256 recurrent -> 20, without biases."""
     return program({"x0": 700, "p0": 256, "p1": 20}, [Wire("x0", "p0"), Wire("p0", "p0", 1), Wire("p0", "p1")], bias=False)
 
 
@@ -134,11 +134,11 @@ def test_hand_made_programs_are_complete() -> None:
 
 
 def chain(*widths: int, **options: bool) -> StepProgram:
-    """Populations of these widths behind each other, the first an input."""
+    """Return a chain of populations of these widths; the first is an input."""
     names = ["x0", *(f"p{n}" for n in range(len(widths) - 1))]
     return program(dict(zip(names, widths, strict=True)), [Wire(a, b) for a, b in itertools.pairwise(names)], **options)
 
 
 def small(tiles: int, chips: int = 1, **changes: float) -> Target:
-    """A gc200 of fewer tiles."""
+    """Return a GC200 with fewer tiles."""
     return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)

@@ -1,4 +1,4 @@
-"""A network as snnc's module and as PyTorch's own, for tests of modules under autograd."""
+"""A network as snnc's module and in plain PyTorch, for tests of modules under autograd."""
 
 import torch
 from torch_spikes import fast_sigmoid_spike
@@ -48,7 +48,7 @@ def close(found, wanted):
 
 
 def three_outputs():
-    """A convolution and a dense layer; spikes, membranes and classes come out."""
+    """Return a convolution and a dense layer, with spikes, membranes and classes as outputs."""
     net = snnc.Network("three")
     source = net.input((1, 4, 4), name="input", kind="values")
     hidden = net.population((2, 2, 2), snnc.LIF(beta=0.9, reset="zero"), name="hidden")

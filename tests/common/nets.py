@@ -12,7 +12,7 @@ def linear(random, outputs, inputs, bias=False, gain=1.0, **options):
 
 
 def join(graph, name, operation, source, target, delay=0, **ports):
-    """Put `operation` between two nodes, the delay in front of it."""
+    """Put `operation` between two nodes, with the delay before it."""
     graph.add(name, operation)
     graph.connect(source, name, delay=delay, **{k: v for k, v in ports.items() if k == "source_port"})
     graph.connect(name, target, **{k: v for k, v in ports.items() if k == "target_port"})
@@ -90,7 +90,7 @@ def learnable(random):
 
 
 def behind_linear(random):
-    """The output is a Linear's, with no population behind."""
+    """Return a network whose output is that of a Linear, not followed by a population."""
     graph = dense(random)
     graph.name = "behind_linear"
     graph.add("fc3", linear(random, 3, 4, bias=True))
@@ -101,7 +101,7 @@ def behind_linear(random):
 
 
 def of_model(random, model):
-    """A hidden population of any model: all its parameters are learnable, and it feeds back to all its ports."""
+    """Return a hidden population of any model: all its parameters are learnable, and it feeds back to all its ports."""
     graph = Graph(model.name)
     graph.add("x", Input((6,)))
     graph.add("hidden", Population(model, (8,), {}, frozenset(model.parameters)))

@@ -42,7 +42,7 @@ def good(path):
 
 
 def edit(path, change):
-    """Change the file by hand: `change` gets the group of the root graph."""
+    """Edit the file: `change` gets the group of the root graph."""
     with h5py.File(path, "r+") as file:
         change(file["node"])
     return path

@@ -8,7 +8,7 @@ from snnc.compiler.neurons.library import LI, LIF
 
 
 def one_to_one(random, hidden=37):
-    """A weight for each neuron, of an odd number, from spikes and from values, back to itself, and one for all."""
+    """One weight per neuron for an odd number of neurons: from spikes, from values, recurrent; and one weight for all."""
     graph = Graph("one_to_one")
     graph.add("x", Input((hidden,), "values"))
     graph.add("hidden", Population(LIF(0.9), (hidden,)))

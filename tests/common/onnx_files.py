@@ -10,7 +10,7 @@ F = np.float32
 
 
 class File:
-    """Nodes and initializers of a graph under construction; values are named in order, or at random."""
+    """Nodes and initializers of a graph under construction; values have consecutive or random names."""
 
     def __init__(self, rng=None, initializers=True):
         self.nodes, self.constants, self.count, self.rng, self.initializers = [], [], 0, rng, initializers
@@ -52,7 +52,7 @@ class File:
         return path
 
     def _shuffled(self, known):
-        """A random topological order."""
+        """Return a random topological order."""
         known = known | {t.name for t in self.constants}
         left, order = list(self.nodes), []
         while left:
@@ -65,7 +65,7 @@ class File:
 
 
 def leaky(f, x, mem, beta=0.9, threshold=1.0):
-    """One step of snnTorch's Leaky; returns (spike, membrane)."""
+    """Write one step of snnTorch's Leaky; return (spike, membrane)."""
     reset = f("Cast", f("Greater", f("Sub", mem, threshold), 0.0), to=1)
     mem = f("Sub", f("Add", f("Mul", beta, mem), x), f("Mul", reset, threshold))
     return f("Cast", f("Greater", f("Sub", mem, threshold), 0.0), to=1), mem

@@ -1,4 +1,4 @@
-"""What each option does to what is emitted, observed without building anything: sessions run on the reference in place of engines."""
+"""The effect of each option on the emitted files, observed without a build: sessions run on the reference instead of engines."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ TARGETS = {
     "one": "one.toml",
     "several": "several.toml",
 }
-"""Columns of the table, and the target that stands for each; the last two are machines of one and of several chips."""
+"""Columns of the table, and the target that represents each; the last two are machines with one and with several chips."""
 MACHINES = {
     "one.toml": 'extends = "gc200"\nname = "one"\ntiles_per_chip = 10\n',
     "several.toml": 'extends = "pod4"\nname = "several"\ntiles_per_chip = 5\n',
@@ -61,14 +61,14 @@ def samples():
 
 @dataclass
 class Opened:
-    """With which options of its back end an engine was opened."""
+    """The back-end options with which an engine was opened."""
 
     options: list = field(default_factory=list)
 
 
 @dataclass
 class Made:
-    """A compiled network: its session (on the reference), the digests of emitted files, and the options that its engine had."""
+    """A compiled network: its session (on the reference), the digests of emitted files, and the options of its engine."""
 
     session: snnc.Session
     files: dict
@@ -84,7 +84,7 @@ class Made:
 
     @cached_property
     def trained(self):
-        """Updates of an epoch, and what `fit` makes of the weights, in the order and the batches that the options say."""
+        """Return the updates of an epoch, and the weights after `fit` with the order and the batches that the options set."""
         x, y = samples()
         history = self.session.fit(x, y, epochs=1)
         digest = hashlib.sha256(b"".join(v.tobytes() for _, v in sorted(self.session.state_dict().items()))).hexdigest()
@@ -92,7 +92,7 @@ class Made:
 
 
 def replace_engines(monkeypatch):
-    """Let every target open a reference engine; return where its arguments are kept."""
+    """Let every target open a reference engine; return the object that records its arguments."""
     opened = Opened()
 
     def engine_for(backend, placed, options, built):
@@ -107,7 +107,7 @@ def replace_engines(monkeypatch):
 
 
 def made(opened, target, folder, model=None, **given):
-    """Compile as a user does; a learning rate of its own is an option of commands, which call what is called here."""
+    """Compile as a user does; a separate learning rate is an option of commands only, so it is applied here as they apply it."""
     folder = Path(folder)
     if {"lr", "loss_scale"} & given.keys():
         graph = as_graph(model or dense())

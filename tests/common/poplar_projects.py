@@ -1,4 +1,4 @@
-"""Poplar projects that several tests share: emitted and built once a test run."""
+"""Poplar projects that several tests share, emitted and built once per test run."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -27,7 +27,7 @@ HOSTILE = ('"; system("touch pwned"); //', "*/ int pwned; /*", "a\\\nb??/", "ün
 
 
 def machine(tiles, chips=1):
-    """A GC200 with few tiles."""
+    """Return a GC200 with few tiles."""
     return replace(load_target("gc200"), name=f"tiny{tiles}x{chips}", chips=chips, tiles_per_chip=tiles)
 
 
@@ -56,7 +56,7 @@ class Project:
 
 
 def spiking(random, hidden=50):
-    """Spikes in, the hidden spikes recorded."""
+    """Return a network with spikes as input whose hidden spikes are recorded."""
     graph = dense(random, inputs=40, hidden=hidden, kind="spikes", readout=LI(0.9))
     graph.add("spikes", Output())
     graph.connect("hidden", "spikes")
@@ -72,7 +72,7 @@ def spiking_recurrent(random):
 
 
 def several_inputs(random):
-    """Spikes, an image of values and a static input; one-to-one links forward and back; an output that comes late."""
+    """Spikes, an image of values and a static input; one-to-one connections forward and back; a delayed output."""
     graph = Graph("several_inputs")
     graph.add("spikes", Input((6,), "spikes"))
     graph.add("image", Input((2, 3)))
@@ -95,7 +95,7 @@ def several_inputs(random):
 
 
 def hostile(random):
-    """Names that would be code; a static input, delayed and direct outputs; nothing is trained."""
+    """Names that would be code if not escaped; a static input, delayed and direct outputs; nothing is trained."""
     a, b, c, d, e = HOSTILE
     graph = Graph(a)
     graph.add(a, Input((6,), "values", FileLayout(None, 0)))
@@ -134,7 +134,7 @@ def workplace():
 
 @lru_cache(maxsize=32)
 def project(name):
-    """Emit a case, planned as for users: tests of predictions read it too."""
+    """Emit a case, planned as for users, because tests of predictions also read it."""
     make, loss, optimizer, target, given = CASES[name]
     options = {key: value for key, value in given.items() if key != "loss_output"}
     graph = make(np.random.default_rng(3))

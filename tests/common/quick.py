@@ -1,4 +1,4 @@
-"""``--quick``: what a room's tests say in less than a minute, by the seconds that they took in earlier runs."""
+"""``--quick``: the tests of a room that fit in less than a minute, chosen by their seconds in earlier runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 BUDGET = 40.0
-"""Seconds from the start of pytest after which no further test begins; installing comes before, the last tests end after."""
+"""Seconds from the start of pytest after which no further test begins; excludes installation and the end of the last tests."""
 LONG = 4.0
-"""Seconds of a test that is left out when it took them the last time."""
+"""A test that took this many seconds the last time is left out."""
 KEPT = "snnc/seconds"
-"""Where pytest's cache holds the seconds of each test."""
+"""Key in pytest's cache for the seconds of each test."""
 
 
 def in_order(names: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
-    """Return the tests without long ones, files that take least first: as many files as possible are tried before time is over.
+    """Return the tests without long ones, shortest files first, so that as many files as possible run before the time is over.
 
-    Tests of a file stay together, for they share what they build. What is not known yet counts nothing.
+    Tests of a file stay together, because they share builds. A test without a known time counts as 0.
     """
     files: dict[str, list[str]] = defaultdict(list)
     for name in names:
@@ -29,7 +29,7 @@ def in_order(names: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
 
 
 class Quick:
-    """Leaves out what took long before."""
+    """Leaves out tests that took long before."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
@@ -41,7 +41,7 @@ class Quick:
 
 
 class Budget:
-    """Starts no test after `seconds`."""
+    """Starts no test after this number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._begin = seconds, time.monotonic()
@@ -52,7 +52,7 @@ class Budget:
 
 
 class Seconds:
-    """Keeps the seconds of each test for `Quick`."""
+    """Stores the seconds of each test for `Quick`."""
 
     def __init__(self, config) -> None:
         self._config, self._found = config, Counter()

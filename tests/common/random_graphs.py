@@ -1,4 +1,4 @@
-"""Graphs of all that a graph can hold, drawn by hypothesis; values are eighths, so that sums are exact in any order."""
+"""Random graphs with everything that a graph can contain, from hypothesis; values are eighths, so sums are exact in any order."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -55,7 +55,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), m
 
 
 class _Draft:
-    """A graph under construction: what may be read, by (node, port, shape)."""
+    """A graph under construction, with the sources that may be read as (node, port, shape)."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -222,7 +222,7 @@ class _Draft:
 
 @st.composite
 def any_graphs(draw):
-    """A network of one to eight layers, with one or two inputs."""
+    """Return a network of one to eight layers, with one or two inputs."""
     draft = _Draft(draw)
     draft.inputs()
     for _ in range(draw(st.integers(1, 7))):
@@ -237,7 +237,7 @@ def any_graphs(draw):
 
 
 def feeds(graph, seed=0, steps=5, batch=2):
-    """Inputs and initial states for a graph of :func:`any_graphs`, in its layouts."""
+    """Return inputs and initial states for a graph of :func:`any_graphs`, in its layouts."""
     random = np.random.default_rng(seed)
     found = {}
     batched = False
@@ -260,7 +260,7 @@ def feeds(graph, seed=0, steps=5, batch=2):
 
 
 def with_readout(graph):
-    """Let all populations reach a readout, which the loss reads."""
+    """Connect all populations to a readout, which the loss reads."""
     ports = port_map(graph)
     graph.add("the readout", Population(LI(0.75), (3,)))
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""ONNX files of ReLU networks, drawn at random, and what ONNX Runtime makes of them."""
+"""Random ONNX files of ReLU networks, and their results in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def drawn(rng, *shape, scale=None):
 
 
 def named(f, source, name="y"):
-    """Give the last value of a file the name of its output."""
+    """Name the last value of a file as its output."""
     f.nodes[-1].output[0] = name
     assert source
 
@@ -42,7 +42,7 @@ def conv(f, rng, x, n, m, kernel=3, **attributes):
 
 
 def block(f, rng, x, channels):
-    """One of the pieces of which a random convolutional network is made; it returns a value of as many channels."""
+    """Add one random block of a convolutional network; return its output, with the same number of channels."""
     match rng.integers(8):
         case 0:
             return f("Relu", norm(f, rng, conv(f, rng, x, channels, channels), channels))
@@ -78,7 +78,7 @@ def cnn(rng, path, blocks=3, batch="batch", size=5):
 
 
 def runtime(path, x, name="x"):
-    """Run a file in ONNX Runtime, in as many batches as it needs."""
+    """Run a file in ONNX Runtime, in as many batches as necessary."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""What any trained session owes when it is saved and another goes on from the file."""
+"""Requirements on every trained session that is saved and continued by another from the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.backends.session import BackendSession
 
 
 def assert_goes_on(whole: BackendSession, first: BackendSession, second: BackendSession, data, folder: Path, **fit) -> None:
-    """Two epochs of `whole` are one of `first` and one of `second`, bit for bit, moments and number of updates too."""
+    """Two epochs of `whole` equal one of `first` and one of `second`, bit for bit, including moments and the number of updates."""
     x, y = data
     losses = whole.fit(x, y, epochs=2, seed=5, **fit).batch_losses
     first.fit(x, y, epochs=1, seed=5, **fit)
@@ -32,7 +32,7 @@ def assert_goes_on(whole: BackendSession, first: BackendSession, second: Backend
 
 
 def assert_same_optimizer(engine, reference) -> None:
-    """What an engine keeps of its optimiser is what the reference keeps after equal updates; set into it, it is read back."""
+    """An engine's optimiser state equals the reference's after equal updates; a state that is set is read back unchanged."""
     found, wanted = engine.get_optimizer(), reference.get_optimizer()
     assert found.updates == wanted.updates > 0
     assert found.moments.keys() == wanted.moments.keys()

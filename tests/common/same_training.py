@@ -1,4 +1,4 @@
-"""What every engine owes that trains: updates as those of the reference."""
+"""Requirement on every engine that trains: its updates equal those of the reference."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from resuming import assert_same_optimizer
 
 
 def assert_same_training(engine, reference, batches, rate=1e-2, *, tolerance):
-    """Every update starts from equal weights: rounding that feeds back through spikes is not what is asked here.
+    """Every update starts from equal weights, because rounding that feeds back through spikes is not tested here.
 
-    Tolerances: of a loss, absolute; of a gradient, beside its norm; of parameters, absolute and relative.
+    Tolerances: of a loss, absolute; of a gradient, relative to its norm; of parameters, absolute and relative.
     """
     loss, error, absolute, relative = tolerance
     for step, (inputs, target) in enumerate(batches):
@@ -18,7 +18,7 @@ def assert_same_training(engine, reference, batches, rate=1e-2, *, tolerance):
         assert gradients.keys() == reference.gradients().keys()
         whole = np.sqrt(sum(float(np.square(g).sum()) for g in reference.gradients().values()))
         for name, gradient in reference.gradients().items():
-            # The sum that makes a number shared by many neurons may cancel: its error is that of its terms.
+            # Terms of a parameter shared by many neurons may cancel; the error of the sum is that of its terms.
             most = error * max(np.linalg.norm(gradient), 0.05 * whole)
             assert np.linalg.norm(gradients[name] - gradient) <= most, (step, name)
         updated, parameters = engine.get_parameters(), reference.get_parameters()

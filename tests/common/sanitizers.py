@@ -1,4 +1,4 @@
-"""Sanitizers of the compiler, for programs that Python loads: their library has to be loaded first, in a process of its own."""
+"""Sanitizers of the compiler, for programs that Python loads: their library must be loaded first, in a separate process."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ SANITIZERS = {"libasan.so": "-fsanitize=address,undefined", "libtsan.so": "-fsan
 
 
 def preloading(library):
-    """The environment of a process that loads the library first; the test is left out where there is none."""
+    """Return the environment of a process that loads the library first; skip the test if the library is not installed."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("the run-time library of the sanitizer is found through g++")

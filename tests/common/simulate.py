@@ -85,7 +85,7 @@ def simulate(graph: Graph, feeds: dict, states: dict | None = None, steps: int |
             sums = {}
             for e in graph.incoming(name):
                 value = _read(e, t, now, history, given, shapes, batch)
-                if isinstance(op, Population | Add):  # a vector meets an array of as many values
+                if isinstance(op, Population | Add):  # a vector is added to an array with as many values
                     value = value.reshape(batch, *shapes[name, source_ports(op)[0]])
                 sums[e.target_port] = value if e.target_port not in sums else sums[e.target_port] + value
             _step(name, op, sums, now, memory, inputs, t, results)

@@ -1,4 +1,4 @@
-"""Losses as PyTorch and snnTorch compute them, by the text that snnc reads: written anew, sample by sample, for outputs [T, B, n]."""
+"""Losses as in PyTorch and snnTorch, by snnc's loss texts: an independent implementation, sample by sample, for outputs [T, B, n]."""
 
 import re
 
@@ -15,11 +15,11 @@ STATISTICS = {
     "last_membrane": lambda y: y[-1],
 }
 OF_TERMS = {"count": "count", "mean": "mean_membrane", "max": "max_membrane", "last": "last_membrane"}
-"""Statistics of equations, under the names of losses."""
+"""Statistics of equations, by their names in losses."""
 
 
 def membranes(name):
-    """Whether a loss of that name reads membranes."""
+    """Return whether a loss of that name reads membranes."""
     return "membrane" in name or (name.startswith("equation") and "port=spikes" not in name)
 
 
@@ -35,13 +35,13 @@ def _mean_over_samples(y, target, lengths, each):
 
 
 def _of_classes(criterion, name):
-    """The loss of one sample [T, 1, n], whose target is a class."""
+    """Return the loss of one sample [T, 1, n] whose target is a class."""
     known = {
         ("ce", "count"): theirs.ce_count_loss(),
         ("ce", "max_membrane"): theirs.ce_max_membrane_loss(),
         ("ce", "first_spike"): theirs.ce_temporal_loss(),
         ("mse", "count"): theirs.mse_count_loss(),
-        # snnTorch's is the same in float32, whatever its input.
+        # snnTorch computes the same in float32 for any input type.
         **dict.fromkeys([("mse", "membrane"), ("mse", "spikes")], lambda y, t: ((y - one_hot(t, y.shape[2])) ** 2).mean()),
         ("mse", "first_spike"): lambda y, t: _times(y, (1 - one_hot(t, y.shape[2])) * (y.shape[0] - 1)),
         **dict.fromkeys([("ce", "rate"), ("ce", "spikes"), ("ce", "membrane")], theirs.ce_rate_loss()),
@@ -63,7 +63,7 @@ def _of_values(name):
         return _times
     if name in ("spikes", "membrane"):
         return lambda y, t: ((y - t) ** 2).mean()
-    # snnTorch divides the error of counts by the steps.
+    # snnTorch divides the error of counts by the number of steps.
     return lambda y, t: mse_loss(STATISTICS[name](y), t) / (y.shape[0] if name == "count" else 1)
 
 
@@ -77,7 +77,7 @@ def _of_equation(statistic):
 
 
 class _FirstSpike(torch.autograd.Function):
-    """The time of the first spike, the last step without any; snnTorch's gradient: -1 to the output at that step."""
+    """The time of the first spike, or the last step if there is none; gradient as in snnTorch: -1 to the output at that step."""
 
     @staticmethod
     def forward(ctx, y):
@@ -93,7 +93,7 @@ class _FirstSpike(torch.autograd.Function):
 
 
 def loss_of(text, y, target):
-    """The loss of the outputs [T, B, n] that a text without regularisers names."""
+    """Return the loss of the outputs [T, B, n], by a text without regularisers."""
     head, options = _options(text)
     target = torch.as_tensor(target)
     lengths = None
@@ -126,12 +126,12 @@ def loss_of(text, y, target):
 
 
 def regularisation(text, spikes, membrane):
-    """The value of a regulariser such as ``upper_rate:of=hidden,bound=0.2``."""
+    """Return the value of a regulariser such as ``upper_rate:of=hidden,bound=0.2``."""
     head, options = _options(text)
     kind, _, read = head.partition("_")
     x, bound = spikes.mean(0) if read == "rate" else membrane, float(options.get("bound", 0))
     each = {
-        # A rate is not negative, and the derivative of a silent neuron's is that of others.
+        # A rate is not negative; its derivative is the same for silent neurons as for others.
         "l1": x if read == "rate" else x.abs(),
         "l2": x * x,
         "upper": (x - bound).clamp(min=0) ** 2,
@@ -141,7 +141,7 @@ def regularisation(text, spikes, membrane):
 
 
 def whole_loss(text, hidden_spikes, hidden_membrane, spikes, membrane, target):
-    """The loss of a row of the table: of the outputs, with regularisers of the hidden population."""
+    """Return the loss of a row of the table: the loss of the outputs, plus regularisers of the hidden population."""
     first, *others = re.split(r" \+ ", text)
     value = loss_of(first, membrane if membranes(first) else spikes, target)
     for other in others:
@@ -151,7 +151,7 @@ def whole_loss(text, hidden_spikes, hidden_membrane, spikes, membrane, target):
 
 
 def targets_for(text, random, steps, batch, outputs):
-    """Targets of the kind that a text names, all of which count; steps without a class are some."""
+    """Return targets of the kind that a text names, all of which count, except that some steps have no class."""
     options = _options(re.split(r" \+ ", text)[0])[1]
     kind, lengths = options.get("targets", "class"), "lengths" in options
     classes = int(options.get("classes", outputs))

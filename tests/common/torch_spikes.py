@@ -1,4 +1,4 @@
-"""Spikes in PyTorch whose derivative is written by hand, as snnTorch does it."""
+"""Spikes in PyTorch with a hand-written derivative, as in snnTorch."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 
 
 def fast_sigmoid_spike(low=-math.inf, high=math.inf, slope=25.0):
-    """A step; inside of a window its derivative is that of a fast sigmoid, outside 0."""
+    """Return a step function whose derivative is that of a fast sigmoid inside a window and 0 outside."""
 
     class Spike(torch.autograd.Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""Updates of an engine beside those of torch.optim, from the same gradients."""
+"""Compare an engine's updates with those of torch.optim, from the same gradients."""
 
 from fnmatch import fnmatchcase
 
@@ -27,13 +27,13 @@ OPTIMIZERS = {
     ),
     "groups of sgd": SGD(0.05, 0.9, groups=GROUPS),
 }
-"""Everything that an optimiser can do, each with numbers that matter."""
+"""Every option of an optimiser, each with a value that has an effect."""
 UPDATES = 20
 _PLAIN = {"name", "groups", "accumulate", "loss_scale", "clip_value", "clip_norm", "beta1", "beta2", "epsilon", "l1", "bound"}
 
 
 def torch_optimizer(optimizer, named):
-    """The same of torch, over tensors by label."""
+    """Return the same optimiser of torch, over tensors by label."""
     kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
     given = {name: value for name, value in vars(optimizer).items() if name not in _PLAIN}
     if hasattr(optimizer, "epsilon"):
@@ -49,15 +49,15 @@ def torch_optimizer(optimizer, named):
 
 
 def of_group(optimizer, label, name):
-    """A setting of the group that a parameter is in."""
+    """Return a setting of the group that contains a parameter."""
     own = next((getattr(g, name) for g in optimizer.groups if fnmatchcase(label, g.pattern)), None)
     return getattr(optimizer, name) if own is None else own
 
 
 def largest_difference(engine, program, batches):
-    """Train, apply the engine's gradients by torch too; return the largest difference of a parameter over all updates.
+    """Train, and apply the engine's gradients with torch too; return the largest difference of a parameter over all updates.
 
-    It stands beside how far parameters moved, so an update that does nothing does not pass.
+    It is relative to the change of the parameters, so an update that does nothing does not pass.
     """
     optimizer = program.optimizer
     named = {program.parameters[op.parameter].label: op.parameter for op in program.update}

@@ -28,7 +28,7 @@ def pool(operation, x):
 
 
 def native_pool(operation, x, padding):
-    """Straight from torch: padding is the same on both sides."""
+    """Pool with torch's own function, whose padding is the same on both sides."""
     dimensions = len(operation.kernel)
     stride = operation.stride or operation.kernel
     if operation.kind == "max":
@@ -36,7 +36,7 @@ def native_pool(operation, x, padding):
         return MAXIMA[dimensions](x, operation.kernel, stride, padding, **options)
     if operation.kind == "average":
         return AVERAGES[dimensions](x, operation.kernel, stride, padding, operation.ceil, operation.count_padding)
-    wide = x if dimensions == 2 else x[..., None]  # only the 2-d form takes a divisor
+    wide = x if dimensions == 2 else x[..., None]  # only the 2-d form accepts a divisor
     ones = (1,) * (2 - dimensions)
     kernel, stride, padding = (*operation.kernel, *ones), (*stride, *ones), (*padding, *(0,) * (2 - dimensions))
     summed = functional.avg_pool2d(wide, kernel, stride, padding, operation.ceil, divisor_override=1)
@@ -44,7 +44,7 @@ def native_pool(operation, x, padding):
 
 
 def composed_pool(operation, x, padding):
-    """Padding apart, so that it may differ on both sides; `ceil` takes more padding and leaves the windows that start in it out."""
+    """Pad separately, because padding may differ on both sides; `ceil` pads further and leaves out windows that start in the padding."""
     stride = operation.stride or operation.kernel
     dilation = operation.dilation or (1,) * len(stride)
     extent = [(k - 1) * d + 1 for k, d in zip(operation.kernel, dilation, strict=True)]

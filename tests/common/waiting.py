@@ -1,4 +1,4 @@
-"""Imported before NumPy and PyTorch: threads of theirs that wait sleep, for others need the cores on which they would turn in circles."""
+"""Imported before NumPy and PyTorch, so that their waiting threads sleep instead of spinning on cores that others need."""
 
 import os
 

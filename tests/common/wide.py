@@ -1,4 +1,4 @@
-"""Cases of one kind of which some run always and all with ``--wide``."""
+"""Groups of similar cases, of which some always run and all run with ``--wide``."""
 
 import os
 from collections import defaultdict
@@ -11,9 +11,9 @@ import pytest
 T = TypeVar("T")
 
 WIDE = "SNNC_TEST_WIDE"
-"""Set where the wide cases run too."""
+"""Set if the wide cases run too."""
 REPRESENTATIVE = "representative"
-"""Marker of a parametrised test, with ids of its cases: all other cases are wide. ``*`` in an id stands for any text."""
+"""Marker of a parametrised test, with ids of its representative cases: all others are wide. ``*`` in an id matches any text."""
 
 
 def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
@@ -26,7 +26,7 @@ def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
 
 
 def examples(some: T, every: T) -> T:
-    """Return `some`, or `every` with the wide cases: how many examples a property is tried with, or what one test goes through."""
+    """Return `some`, or `every` if wide cases run: the number of examples of a property, or the cases of a single test."""
     return every if os.environ.get(WIDE) else some
 
 
@@ -39,7 +39,7 @@ def is_wide(item: pytest.Item) -> bool:
 
 
 def unknown_cases(items: Iterable[pytest.Item]) -> list[str]:
-    """Return the representative cases that do not exist, given all tests of a file: a renamed case would otherwise never run."""
+    """Return the representative cases that do not exist among all tests of a file: a renamed case would otherwise never run."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         tests[item.nodeid.partition("[")[0]].append(item)

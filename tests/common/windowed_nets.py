@@ -1,4 +1,4 @@
-"""Networks whose gradients come back in windows, as emitted projects."""
+"""Networks whose gradients are returned in windows, as emitted projects."""
 
 import tempfile
 from functools import lru_cache
@@ -23,7 +23,7 @@ from snnc.compiler.tiles.placement.placement import Placement
 
 
 def deep(random, widths=(20, 33, 12, 40), classes=4, inputs=30):
-    """Dense layers of spikes, one behind the other."""
+    """Return a chain of dense spiking layers."""
     graph = Graph("deep")
     graph.add("x", Input((inputs,), "spikes"))
     before, n = "x", inputs
@@ -39,7 +39,7 @@ def deep(random, widths=(20, 33, 12, 40), classes=4, inputs=30):
 
 
 def tangled(random):
-    """Sources with several targets and lags, a loop through three populations, frozen weights, one-to-one links beside dense ones."""
+    """Sources with several targets and lags, a loop through three populations, frozen weights, one-to-one and dense connections."""
     graph = deep(random)
     graph.name = "tangled"
     join(graph, "skip", linear(random, 40, 20), "h0", "h3")
@@ -52,7 +52,7 @@ def tangled(random):
 
 
 def undivided(neurons, chips=1):
-    """At most `neurons` on a tile of so many chips, the whole batch on each."""
+    """Return a placer with at most `neurons` per tile and the whole batch on each, over this many chips."""
 
     def place(problem):
         ranges, first = [], 0
@@ -66,7 +66,7 @@ def undivided(neurons, chips=1):
 
 
 def anywhere(random, copies=1):
-    """Each population in any number of replicas, on any number of tiles, one behind the other, over the borders of chips."""
+    """Return a placer with random numbers of replicas and tiles for each population, one after the other, across chips."""
 
     def place(problem):
         ranges, first = [], 0
@@ -118,7 +118,7 @@ class Windowed:
         return inputs, random.integers(0, classes, self.batch)
 
     def worst_error(self, steps=2):
-        """Largest relative error of a gradient against the reference over some training steps, as the tests of Poplar measure it."""
+        """Return the largest relative error of a gradient over some training steps, measured as in the tests of Poplar."""
         engine, reference = self.open(), self.reference()
         worst = 0.0
         for step in range(steps):

@@ -1,4 +1,4 @@
-"""Spikes that column groups look up, summed by ranges of samples, against sums over every value, step and sample."""
+"""Spikes that column groups look up, summed over ranges of samples, compared with sums over every value, step and sample."""
 
 from __future__ import annotations
 

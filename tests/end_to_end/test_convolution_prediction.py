@@ -1,4 +1,4 @@
-"""What the plan of a small convolutional net predicts beside what the emulator counts, for spikes that lie together as those of images."""
+"""A plan's predictions for a small convolutional net compared with the emulator, for spikes clustered as in images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residual blocks of spikes, one-to-one recurrence and LSTM cells with convolutions, trained beside PyTorch's autograd."""
+"""Residual spiking blocks, one-to-one recurrence and convolutional LSTM cells, with training compared with PyTorch's autograd."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def test_joined_spikes_are_spikes_where_the_join_can_only_give_0_or_1():
 def test_joins_of_unknown_kind_or_of_other_shapes_are_refused():
     net = snnc.Network()
     spikes, block = net.input(4), net.population(5, snnc.LIF(), name="block")
-    with pytest.raises(InvalidValueError, match="joined by 'or'; choose add, and, iand"):
+    with pytest.raises(InvalidValueError, match="how is 'or'; it must be one of add, and, iand"):
         net.join(block, block, "or")
     with pytest.raises(NetworkShapeError, match=r"'block' of shape \(5,\) cannot join 'input' of shape \(4,\)"):
         net.join(block, spikes)

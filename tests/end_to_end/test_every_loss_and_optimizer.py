@@ -1,6 +1,6 @@
-"""Every loss, regulariser and optimiser of the table beside snnTorch and PyTorch: values, gradients, twenty updates.
+"""Every loss, regulariser and optimiser of the table compared with snnTorch and PyTorch: values, gradients, twenty updates.
 
-The network is snnTorch's, in double precision, trained by autograd and torch.optim; snnc's is the reference in double precision.
+The snnTorch network is trained in double precision by autograd and torch.optim; snnc uses the reference in double precision.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Twenty updates with composed losses, by snnc and by snnTorch under PyTorch's autograd, from the same weights on the same batches."""
+"""Twenty updates with composed losses, in snnc and in snnTorch with autograd, from the same weights on the same batches."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the plan predicts beside what the emulator counts, with the activity that the same inputs give on the reference."""
+"""A plan's predictions compared with the emulator's counts, with the activity of the same inputs on the reference."""
 
 from __future__ import annotations
 

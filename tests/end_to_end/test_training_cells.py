@@ -1,6 +1,6 @@
-"""Every cell of the table (loss, optimiser, target): it trains as the reference does, or is refused with the code that the page shows.
+"""Every cell of the table (loss, optimiser, target) trains like the reference, or is refused with the code on the page.
 
-Losses with the same kind of targets are trained as one sum, so a compiled program covers many; each is compared with autograd alone in
+Losses with the same kind of targets are trained as one sum, so a compiled program covers many; each is compared separately in
 ``test_every_loss_and_optimizer``.
 """
 

@@ -1,4 +1,4 @@
-"""Which commands are run on which models."""
+"""The commands to run on each model."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Small networks written in Python, one for each thing that a network can hold; only public names of snnc make them."""
+"""Small networks written in Python, one for each feature of networks, with public names of snnc only."""
 
 import numpy as np
 import scipy.sparse

@@ -1,4 +1,4 @@
-"""Commands of snnc run in empty folders, and what they print and write as digests that are the same on every machine."""
+"""Commands of snnc run in empty folders, with their output and files as digests that are the same on every machine."""
 
 import contextlib
 import hashlib

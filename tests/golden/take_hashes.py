@@ -1,7 +1,7 @@
-"""Compare what snnc emits and prints with ``hashes.json``: ``python tests/golden/take_hashes.py [--write] [--only PATTERN] [--jobs N]``.
+"""Compare files and output of snnc with ``hashes.json``: ``python tests/golden/take_hashes.py [--write] [--only PATTERN] [--jobs N]``.
 
-Nothing is built or run: projects are emitted, and their files hashed. Exits with 1 where a case differs. ``--write`` replaces the hashes of
-the chosen cases and, with all chosen, removes those of cases that are no more.
+Nothing is built or run: projects are emitted, and their files hashed. Exits with 1 if a case differs. ``--write`` replaces the hashes of
+the selected cases and, if all are selected, removes hashes of cases that no longer exist.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What snnc emits and prints has not changed; ``python tests/golden/take_hashes.py --write`` takes it as it is now."""
+"""Emitted files and output of snnc have not changed; ``python tests/golden/take_hashes.py --write`` accepts the current ones."""
 
 import json
 

@@ -1,1 +1,1 @@
-"""The subcommands, one per module. They import the code that they run inside functions, so that ``snnc --help`` starts quickly."""
+"""The subcommands, one per module. Each imports the code it needs inside its function, so that ``snnc --help`` starts quickly."""

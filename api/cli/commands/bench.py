@@ -22,7 +22,7 @@ class BenchArguments:
         str,
         typer.Option(
             "--suite",
-            help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
+            help="mapping: compare strategies; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
             "paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
         ),
     ] = "mapping"
@@ -33,15 +33,15 @@ class BenchArguments:
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
     ] = None
-    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False
+    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and exit.")] = False
     engines: Annotated[
-        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc:exact,torch,jax.")
+        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.")
     ] = ""
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine (default 7).")
-    ] = None
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: rounds of each engine (default 7).")] = (
+        None
+    )
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine (default all).")
+        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores for each engine (default all).")
     ] = None
     ways: Annotated[
         str | None,
@@ -62,12 +62,12 @@ class BenchArguments:
         ),
     ] = None
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --suite cuda: keep the rows that the --json file holds, and measure the missing ones.")
+        bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the --json file, and measure the missing ones.")
     ] = False
 
     @property
     def to_stdout(self) -> bool:
-        """Whether stdout is used only for JSON."""
+        """Whether stdout carries only JSON."""
         return str(self.json_file) == "-"
 
     @property
@@ -82,10 +82,9 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
     Every row runs in a separate process, so that its time and peak memory are its own. A failure is a row with an error. The
     file is rewritten after each row, so an interrupted run keeps its finished rows.
-    In the suites cpu and cuda all engines train the same network and take turns; before anything is timed, their numbers must agree. cuda
-    needs a GPU and nvcc. With SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing. Slow
-    preparations (building snnc's
-    programs, compilers of frameworks) run in parallel before anything is timed.
+    In the suites cpu and cuda all engines train the same network in turn; their results must agree before anything is timed. Slow
+    preparations (building snnc's programs, compilers of frameworks) run in parallel before the timing. cuda needs a GPU and nvcc. With
+    SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
@@ -102,7 +101,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
 
 def _compiled(given: BenchArguments) -> None:
-    """Run the suites mapping and compile, in which snnc and baselines compile but run nothing."""
+    """Run the suites mapping and compile, in which snnc and the baselines compile but execute nothing."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks

@@ -1,4 +1,4 @@
-"""``snnc check``: the model as snnc understands it."""
+"""``snnc check``: show how snnc understands a model."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def check(
     dialect: DialectOption = None,
     detach: DetachOption = None,
 ) -> None:
-    """Show what snnc understood of a model: layers, neurons with their equations, synaptic operations, and assumptions.
+    """Show how snnc understands a model: layers, neurons with their equations, synaptic operations, and assumptions.
 
-    A synaptic operation (SynOp) is one weight applied because one source neuron fired. Without data the table has their largest possible
-    number.
+    A synaptic operation (SynOp) is one weight applied because one source neuron fired. Without data, the table shows upper bounds of
+    their number.
 
     Example: snnc check model.onnx --data x.npz
     """

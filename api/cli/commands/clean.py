@@ -1,4 +1,4 @@
-"""``snnc clean``: the cache, and leftovers of ended processes."""
+"""``snnc clean``: delete the cache, and leftovers of ended processes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from snnc.cli.console import result, result_json
 
 def clean(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders to which outputs were written; leftovers are searched there too.", metavar="[DIR]…")
+        list[Path] | None, typer.Argument(help="Output folders in which to search for leftovers, too.", metavar="[DIR]…")
     ] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Only the cache.")] = False,
     leftovers: Annotated[bool, typer.Option("--leftovers", help="Only leftovers of ended processes.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be deleted, and delete nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete the contents of snnc's cache, which it can build again, and temporary files and folders that killed processes left.
+    """Delete the contents of snnc's cache, which snnc can build again, and temporary files and folders left by killed processes.
 
-    Only files and folders that belong to you and have names that snnc gives are deleted; those in use by a running process stay.
+    Only files and folders that you own and that snnc named are deleted. Those in use by a running process stay.
     Projects and their weights are never touched.
 
     Example: snnc clean --dry-run

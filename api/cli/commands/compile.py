@@ -1,4 +1,4 @@
-"""``snnc compile``: a model in, a project folder out."""
+"""``snnc compile``: compile a model into a project folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CompileArguments:
         str,
         typer.Option(
             "--target",
-            help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.",
+            help="cpu, cuda, a machine listed by snnc targets, poptorch[:MACHINE], or reference.",
             autocompletion=names_of_targets,
         ),
     ] = "gc200"
@@ -65,7 +65,7 @@ class CompileArguments:
     dialect: DialectOption = None
     detach: DetachOption = None
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they are kept in before-1/.")
+        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they move to before-1/.")
     ] = False
     as_json: JsonOption = False
 
@@ -112,7 +112,7 @@ def _read(given: CompileArguments) -> Graph:
 
 
 def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, start: float) -> None:
-    """Print a prediction; `start` is when the command began, by ``time.perf_counter``."""
+    """Print a prediction; `start` is the ``time.perf_counter`` value at the start of the command."""
     from snnc.checks.memory_estimate import estimate_memory
     from snnc.driver.estimating import estimate_graph
 
@@ -127,7 +127,7 @@ def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, sta
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
-    """Write the project, run one batch if requested, and print a summary."""
+    """Write the project, run one batch if requested, and print the summary."""
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 
@@ -156,19 +156,19 @@ def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
 
 
 def _check_estimate(given: CompileArguments) -> None:
-    """Refuse options that need an estimate, and options that an estimate does not accept."""
+    """Refuse options that need an estimate, and options that an estimate cannot use."""
     from snnc.errors import EstimateError, OptionConflictError
 
     if given.overwrite and (given.output is None or given.estimate_only):
-        raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
+        raise OptionConflictError("--overwrite applies to a replaced folder; give -o, without --estimate-only, or leave it out.")
     if given.estimate_only and given.run:
-        raise EstimateError("--estimate-only emits no program for --run; leave one of them out.")
+        raise EstimateError("--estimate-only emits no program for --run to execute; leave one of them out.")
     if not given.estimate_only and (given.strategy != "snnc" or given.activity is not None):
         raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
 
 
 def _check_output(given: CompileArguments) -> None:
-    """Refuse options that need a project if none is written, and a folder that cannot be replaced."""
+    """Refuse options that need an output folder if there is none, and a folder that cannot be replaced."""
     from snnc.backends.folders.project import check_replaceable
     from snnc.errors import CommandLineError, OptionConflictError
 

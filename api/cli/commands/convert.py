@@ -1,4 +1,4 @@
-"""``snnc convert``: a model from one file format to another."""
+"""``snnc convert``: convert a model from one file format to another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def convert(
     output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, selects the format.", metavar="FILE")],
     form: Annotated[
         str | None,
-        typer.Option("--form", help="ONNX: 'plain', standard operators only (the default), or 'functions', a node for each population."),
+        typer.Option("--form", help="ONNX: 'plain', standard operators only (default), or 'functions', one node per population."),
     ] = None,
     steps: StepsOption = None,
     ann2snn: ConvertOption = False,

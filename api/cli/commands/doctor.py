@@ -1,4 +1,4 @@
-"""``snnc doctor``: the tools on this machine, and the missing ones."""
+"""``snnc doctor``: list available and missing tools."""
 
 from __future__ import annotations
 

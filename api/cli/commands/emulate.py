@@ -1,4 +1,4 @@
-"""``snnc emulate``: a Poplar program, built and run on the emulator."""
+"""``snnc emulate``: build a Poplar program and run it on the emulator."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
 OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
-"""Options of a run of the program."""
+"""Options that only affect a run of the program."""
 REST = "snnc.emulate.arguments"
-"""Where the command's context stores the arguments after ``--``."""
+"""Key in the command's context for the arguments after ``--``."""
 
 
 class WithProgramArguments(TyperCommand):
-    """A command that passes everything after ``--`` to the program it runs."""
+    """A command that passes everything after ``--`` to the emulated program."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Cut the arguments at ``--``."""
+        """Parse the arguments before ``--`` and store the rest."""
         if "--" in args:
             at = args.index("--")
             ctx.meta[REST] = args[at + 1 :]
@@ -39,27 +39,28 @@ def emulate(
     ] = None,
     include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be repeated.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be repeated.")] = None,
-    flag: Annotated[list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm.")] = None,
+    flag: Annotated[
+        list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm; may be repeated.")
+    ] = None,
     ipu: Annotated[str, typer.Option("--ipu", help="The emulated hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
-    sanitize: Annotated[str, typer.Option("--sanitize", help="Sanitizers of the compiler: address, undefined, …")] = "",
-    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="Report vertices that write outside a field, as an error.")] = False,
+    sanitize: Annotated[str, typer.Option("--sanitize", help="Compiler sanitizers: address, undefined, …")] = "",
+    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="Stop with an error if a vertex writes outside a field.")] = False,
     check_undefined: Annotated[
-        bool, typer.Option("--check-undefined", help="Report reads of elements that are undefined since WriteUndef, as an error.")
+        bool, typer.Option("--check-undefined", help="Stop with an error if a vertex reads elements undefined since WriteUndef.")
     ] = False,
     check_workers: Annotated[
-        bool, typer.Option("--check-workers", help="Report workers that write the same 32-bit word, as an error.")
+        bool, typer.Option("--check-workers", help="Stop with an error if workers write the same 32-bit word.")
     ] = False,
-    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile holds more than its memory.")] = False,
-    profile: Annotated[Path | None, typer.Option("--profile", help="File for the profile of the run, JSON.")] = None,
+    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile's memory overflows.")] = False,
+    profile: Annotated[Path | None, typer.Option("--profile", help="JSON file for the profile of the run.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program to this file and do not run it.")] = None,
-    prefix: Annotated[
-        bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and do nothing else.")
-    ] = False,
+    prefix: Annotated[bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and exit.")] = False,
 ) -> None:
     """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
 
-    Builds are cached by content. Codelets are searched where the program looks for them, then among FILE…, then next to the host
-    program. With --prefix: CMAKE_PREFIX_PATH for find_package(poplar), -I and -L folders, and bin/popc.
+    Builds are cached by content. Codelets are searched for where the program expects them, then among FILE…, then next to the host
+    program. The folder printed by --prefix contains headers, libraries and bin/popc; pass it to CMake as CMAKE_PREFIX_PATH for
+    find_package(poplar).
 
     Example: snnc emulate host.cpp codelets.cpp -- 1000 --device model-ipu2
     """
@@ -80,7 +81,7 @@ def emulate(
         if ctx.meta.get(REST):
             raise OptionConflictError("arguments after -- are for a run, and -o does not run the program; leave one of them out.")
     if ipu not in IPUS:
-        raise CommandLineError(f"--ipu {ipu}: there are {', '.join(IPUS)}")
+        raise CommandLineError(f"--ipu is {ipu!r}; it must be one of {', '.join(IPUS)}.")
     for written in (output, profile):
         check_output(written, *sources)
     with working("building"):

@@ -1,4 +1,4 @@
-"""``snnc explore``: one network over machines, batch sizes and activities."""
+"""``snnc explore``: predictions for one network over machines, batch sizes and activities."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class ExploreArguments:
     """Arguments of ``snnc explore``."""
 
     model: ModelArgument
-    targets: Annotated[
-        str, typer.Option("--targets", help="Machines of snnc targets, or TOML files, separated by commas.")
-    ] = "gc200,bow,pod4,pod16"
+    targets: Annotated[str, typer.Option("--targets", help="Machines listed by snnc targets, or TOML files, separated by commas.")] = (
+        "gc200,bow,pod4,pod16"
+    )
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
     activity: Annotated[
         str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
@@ -40,7 +40,7 @@ class ExploreArguments:
         metadata=table_options(
             *("steps", "loss", "loss_output", "optimizer", "surrogate", "capacity", "mode"),
             loss="Predict a training step with this loss: ce_count, ce_rate, mse_count …",
-            capacity="Spikes of a sample that one window moves.",
+            capacity="Spikes of a sample moved by one window.",
             mode="Treatment of spikes beyond the capacity: exact (further windows) or drop.",
         ),
     )
@@ -59,7 +59,7 @@ class ExploreArguments:
 def explore(context: typer.Context, given: ExploreArguments) -> None:
     """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
 
-    For a point that does not fit, the row has the reason. With a loss, a step is a training step; without one, a forward pass.
+    A point that does not fit prints the reason instead. With a loss, a step is a training step; without one, a forward pass.
 
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
@@ -91,7 +91,7 @@ def explore(context: typer.Context, given: ExploreArguments) -> None:
 
 
 def _line(point: ExplorationPoint) -> str:
-    """Return one row; numbers of cycles and time are predictions."""
+    """Return one row of the table; all its numbers are predictions, except the time that the point took."""
     activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
     start = f"{point.target:10} {point.batch:6d} {activity:>8} "
     if point.estimate is None:
@@ -118,7 +118,7 @@ def _check_plot(plot: Path | None) -> None:
     from snnc.exploring.plot import FORMATS
 
     if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(plot)!r} has no suffix of a plot; use {' or '.join('.' + f for f in FORMATS)}.")
+        raise ExploreError(f"{str(plot)!r} has an unknown suffix; use {' or '.join('.' + f for f in FORMATS)}.")
 
 
 def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:

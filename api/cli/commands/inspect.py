@@ -1,4 +1,4 @@
-"""``snnc inspect``: the report of a compiled project."""
+"""``snnc inspect``: report on a compiled project."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def inspect(
         Path, typer.Argument(help="A folder that snnc compile wrote, a plan.json, or a profile of snnc emulate.", metavar="DIR")
     ],
     format_: Annotated[
-        str | None, typer.Option("--format", help="html (unless DIR is a profile: text), text, json, svg, png, graphml, dot or trace.")
+        str | None, typer.Option("--format", help="html (default; for a profile: text), text, json, svg, png, graphml, dot or trace.")
     ] = None,
     compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown next to the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
 ) -> None:
     """Write the report of a project: placement, predicted cost, bottleneck, memory and traffic.
 
-    html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
+    html is a page that works offline; svg and png are maps of the tiles; json contains everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
-    A project without tiles (cpu, cuda, reference) has html, text and json; a profile of an emulated program text, json and trace.
+    A project without tiles (cpu, cuda, reference) has html, text and json; the profile of an emulated program has text, json and trace.
 
     Example: snnc inspect build/ --format html -o report.html
     """

@@ -1,4 +1,4 @@
-"""``snnc reproduce``: the figures and claims of the two papers."""
+"""``snnc reproduce``: reproduce the figures and claims of the two papers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the page, drawings and numbers.")] = Path(
         "reproduction"
     ),
-    only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures of these names: 'activity,scaling'.")] = "*",
+    only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures with these names: 'activity,scaling'.")] = "*",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of an hour.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue with the results in the folder.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and stop.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the results in the folder and compute the missing ones.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and exit.")] = False,
 ) -> None:
     """Draw the figures of the two papers that snnc is based on and check their claims: one page, with the numbers as CSV and JSON.
 
-    Predicted, emulated, measured and published numbers are never in one series. Rows of GPUs come from a file of earlier measurements, with
+    Predicted, emulated, measured and published numbers never share a series. Rows of GPUs come from a file of earlier measurements, with
     device and date; rows of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
     run.
 

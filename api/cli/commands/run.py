@@ -1,4 +1,4 @@
-"""``snnc run``: arrays in, arrays out."""
+"""``snnc run``: run a model on arrays from a file and write its outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, with an array for each output.")],
     target: Annotated[
         str | None,
-        typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.", autocompletion=names_of_targets),
+        typer.Option("--target", help="cpu, cuda, reference, or a machine listed by snnc targets.", autocompletion=names_of_targets),
     ] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
@@ -41,14 +41,14 @@ def run(
     dt: DtOption = None,
     dialect: DialectOption = None,
     record: RecordOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the placement on another machine (default 0).", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the placement on a machine (default 0).", min=0)] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model, or a compiled project, on the arrays of a file.
 
-    Arrays have the names of the model's inputs and outputs. For a model of whole sequences they have the model's own layout. A model of a
-    single step takes inputs of [steps, batch, …] and initial states by their names, and returns every output as [steps, batch, …].
+    Arrays are named after the model's inputs and outputs. For a model of whole sequences they have the model's own layout. A model of a
+    single step accepts inputs of [steps, batch, …] and initial states by name, and returns every output as [steps, batch, …].
 
     Example: snnc run model.onnx --inputs x.npz --outputs y.npz
     """

@@ -1,4 +1,4 @@
-"""``snnc targets``: the targets of snnc."""
+"""``snnc targets``: list and describe the targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def targets(
     name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the targets; with the name of a machine, print its file: every number and its source.
+    """List the targets; with the name of a machine, print its file, which contains every number and its source.
 
     To describe your own machine, start from such a file: snnc targets gc200 > mine.toml
 
@@ -50,7 +50,7 @@ def targets(
 
 
 def table(machines: list[Target]) -> list[str]:
-    """Lines of the table; the column of links sums all links of the chip that has the most, in one direction."""
+    """Return the lines of the table; its column of links sums the links of the best-connected chip, in one direction."""
     heads = f"{'target':10} {'chips':>5} {'tiles':>7} {'tile':>8} {'memory':>10} {'clock':>9} {'workers':>7} {'exchange':>10} {'links':>9} "
     lines = [heads + f"{'streaming':>10} {'fp32 MACs':>9}"]
     for m in machines:
@@ -61,4 +61,4 @@ def table(machines: list[Target]) -> list[str]:
             f"{m.name:10} {m.chips:5d} {m.tiles:7,d} {m.tile_bytes / 1024:4.0f} KiB {m.tiles * m.tile_bytes / 2**20:6,.0f} MiB "
             f"{m.clock_hz / 1e9:5.3g} GHz {m.workers:7d} {m.exchange_bytes_per_cycle:3g} B/cycle {links:>9} {streaming:>10} {macs:>9}"
         )
-    return [*lines, "tile: memory of one; exchange, fp32 MACs: of a tile in a cycle; links: of a chip, one way; streaming: memory outside"]
+    return [*lines, "tile: memory per tile; exchange, fp32 MACs: per tile and cycle; links: per chip, one way; streaming: off-tile memory"]

@@ -1,4 +1,4 @@
-"""``snnc train``: change the weights of a compiled project."""
+"""``snnc train``: train the weights of a compiled project."""
 
 from __future__ import annotations
 
@@ -31,42 +31,40 @@ class TrainArguments:
         typer.Option(
             "--data",
             metavar="FILE|KIND:PATH",
-            help="An npz archive: x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
+            help="An npz archive with x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
             "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
         ),
     ] = None
     bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None
     bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None
     bin_duration: Annotated[
-        float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
+        float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps together, instead of --bin-time.")
     ] = None
     downsample: Annotated[
-        int | None, typer.Option("--downsample", help="Number of neighbouring channels, or rows and columns, that become one.")
+        int | None, typer.Option("--downsample", help="Number of neighbouring channels, or of rows and columns, merged into one.")
     ] = None
-    polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None
+    polarity: Annotated[str | None, typer.Option("--polarity", help="How to treat off and on events: channels (default) or merged.")] = None
     encoder: Annotated[str | None, typer.Option("--encoder", help="Encoder of images: rate (default), latency or repeat.")] = None
     recipe: Annotated[
-        Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
+        Path | None, typer.Option("--recipe", help="A TOML file with training settings; options given here take precedence.")
     ] = None
     epochs: Annotated[int | None, typer.Option("--epochs", help="Number of passes over the data (default 1).")] = None
     first_epoch: Annotated[
         int | None,
         typer.Option(
-            "--first-epoch", help="Epochs already trained with these data and this seed; the order of samples continues from there."
+            "--first-epoch", help="Number of epochs already trained with this data and seed; the order of samples continues from there."
         ),
     ] = None
     lr: Annotated[
         str | None,
-        typer.Option(
-            "--lr", help="Learning rate, a number or a schedule such as cosine:0.1,epochs=20; by default that of the compilation."
-        ),
+        typer.Option("--lr", help="Learning rate: a number or a schedule such as cosine:0.1,epochs=20; default: as compiled."),
     ] = None
     gradient_window: Annotated[
         str | None,
         typer.Option(
             "--gradient-window",
             metavar="LOW[ to HIGH]",
-            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
+            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; default: as compiled.",
         ),
     ] = None
     capacity: Annotated[
@@ -74,51 +72,47 @@ class TrainArguments:
         typer.Option(
             "--capacity",
             metavar="SPIKES",
-            help="Spikes of a source that are sent in a step: numbers, shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
+            help="Spikes of a source sent per step: numbers, shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
         ),
     ] = None
     accumulate: Annotated[
         int | None,
-        typer.Option("--accumulate", help="Number of parts in which the samples of an update run, to save memory; on machines, batches."),
+        typer.Option("--accumulate", help="Parts that share the samples of an update, to save memory; on machines, batches per update."),
     ] = None
     validation: Annotated[
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
     ] = None
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="Further metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
+        list[str] | None, typer.Option("--metric", help="More metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
     ] = None
-    monitor: Annotated[
-        str | None, typer.Option("--monitor", help="Quantity that decides which epoch is the best: loss or accuracy.")
-    ] = None
+    monitor: Annotated[str | None, typer.Option("--monitor", help="Validation metric that selects the best epoch: loss or accuracy.")] = (
+        None
+    )
     patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
-    min_delta: Annotated[
-        float | None, typer.Option("--min-delta", help="With --patience: improvements up to this size do not count.")
-    ] = None
+    min_delta: Annotated[float | None, typer.Option("--min-delta", help="With --patience: smaller improvements do not count.")] = None
     best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
     restore_best: Annotated[
-        bool, typer.Option("--restore-best", help="End with the weights of the best epoch (kept in model/best.safetensors, or --best).")
+        bool, typer.Option("--restore-best", help="End with the weights of the best epoch (stored in model/best.safetensors, or --best).")
     ] = False
-    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row for each epoch.")] = None
+    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row per epoch.")] = None
     tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None
     checkpoint_every: Annotated[
         str | None,
         typer.Option(
             "--checkpoint-every",
             metavar="TIME",
-            help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: after epochs only.",
+            help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: only after epochs.",
         ),
     ] = None
     resume: Annotated[
         bool | None,
         typer.Option(
             "--resume/--no-resume",
-            help="Continue the stopped training from its last checkpoint; --no-resume: begin a new training with its weights.",
+            help="Continue an interrupted training from its last checkpoint; --no-resume: start a new training from its weights.",
         ),
     ] = None
     record: RecordOption = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the order of samples; by default that of the compilation.", min=0)
-    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)] = None
     trust: TrustOption = False
     as_json: JsonOption = False
 
@@ -127,11 +121,11 @@ class TrainArguments:
 def train(context: typer.Context, given: TrainArguments) -> None:
     """Train a compiled project on its own target, and store the weights in its folder.
 
-    The optimiser's state is stored with the weights, so further training continues where it stopped. Processes that torchrun starts train
+    The optimiser's state is stored with the weights, so further training continues where it stopped. Processes started by torchrun train
     together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
     Weights, the optimiser's state and the position are saved after every epoch, and within an epoch every --checkpoint-every. After
-    Ctrl-C, SIGTERM or a crash the same command with --resume continues, and gives exactly the result of an uninterrupted training run.
+    Ctrl-C, SIGTERM or a crash, the same command with --resume continues, with exactly the result of an uninterrupted training.
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """
@@ -172,13 +166,13 @@ _SETTINGS: Final = (
     *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
     *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
 )
-"""Options that set the training."""
+"""Options that set how ``fit`` trains."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
-"""Names of arguments of ``fit``, where options have other names."""
+"""Arguments of ``fit`` by option, where their names differ."""
 
 
 def _settings(given: TrainArguments) -> dict[str, Any]:
-    """Return the settings of the recipe, and of the options, which take precedence, by the names of ``fit``."""
+    """Return the settings of the recipe and the options by argument of ``fit``; options take precedence."""
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
@@ -193,7 +187,7 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
 
 
 def _interval(chosen: dict[str, Any]) -> str:
-    """Take the time between two checkpoints from the settings, and check it."""
+    """Remove the time between two checkpoints from the settings, check it and return it."""
     from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
 
     every: str = chosen.pop("checkpoint_every", EVERY)
@@ -202,7 +196,7 @@ def _interval(chosen: dict[str, Any]) -> str:
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
-    """Open the project; weights that cannot be used are renamed, so that the training can write new ones."""
+    """Open the project; rename unusable trained weights, so that the training can write new ones."""
     from snnc.backends.training.updates.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
@@ -215,7 +209,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
         if settings.resume:
             raise
         if leads():
-            warn(f"{error.text} This training begins with the compiled weights; the file becomes {put_useless_aside(folder)}.")
+            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {put_useless_aside(folder)}.")
     return open_project(folder, trust=trust)
 
 
@@ -259,7 +253,7 @@ def _fit(
 
 @contextmanager
 def _hint(folder: Path, data: str) -> Iterator[None]:
-    """Print the command that continues a stopped training."""
+    """Print the command that continues an interrupted or diverged training."""
     from snnc.backends.runtime.errors import DivergedError
     from snnc.backends.training.updates.ranks import leads
     from snnc.project.resuming import position_of
@@ -299,4 +293,4 @@ def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_js
         result(f"best validation: epoch {history.best_epoch + 1}{early}")
     if cycles:
         result(f"a training step: {cycles['counted']:,.0f} cycles counted by the emulator, {cycles['predicted']:,.0f} predicted")
-    result(f"weights kept in {folder / TRAINED}")
+    result(f"weights stored in {folder / TRAINED}")

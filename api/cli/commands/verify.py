@@ -1,4 +1,4 @@
-"""``snnc verify``: a model in another implementation and in snnc, compared layer by layer and step by step."""
+"""``snnc verify``: compare a model in snnc and in another implementation, layer by layer and step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.cli.completing import targets as names_of_targets
 from snnc.cli.console import result, result_json, working
 
 DISAGREE: Final = 1
-"""Exit code if the two differ."""
+"""Exit code if the two implementations differ."""
 
 
 def verify(
@@ -24,14 +24,14 @@ def verify(
         str | None,
         typer.Option(
             "--target",
-            help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference.",
+            help="cpu, cuda, reference, or a machine listed by snnc targets; default: the project's own target, else reference.",
             autocompletion=names_of_targets,
         ),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Largest accepted difference of values, relative to the largest value of the layer.")
+        float, typer.Option("--tolerance", help="Largest allowed difference of values, relative to the largest value of the layer.")
     ] = 1e-4,
-    per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only those that differ.")] = False,
+    per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only layers with differences.")] = False,
     dt: DtOption = None,
     dialect: DialectOption = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of random input (default 0).", min=0)] = None,
@@ -40,11 +40,11 @@ def verify(
 ) -> None:
     """Run a model in snnc and in another implementation, and compare every layer at every step: spikes exactly, values within a tolerance.
 
-    ONNX files, compiled projects and their hidden layers run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
+    ONNX files and compiled projects run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
     input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
     states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if anything differs.
 
-    Example: snnc verify model.onnx --samples 8 --steps 50
+    Example: snnc verify model.onnx --samples 8
     """
     from snnc.checks.verifying import verify as compare
 

@@ -1,1 +1,1 @@
-"""Readers of the official files of data sets, one per format."""
+"""Readers of the official files of data sets, one module per format."""

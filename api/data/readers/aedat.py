@@ -1,8 +1,8 @@
-"""AEDAT 3.1: lines of text, then packets of events, each with a header of 28 bytes.
+"""Read AEDAT 3.1 files: lines of text, then packets of events, each with a header of 28 bytes.
 
-A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the overflows of the clock,
+A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the clock overflow count,
 the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
-bits (valid, polarity, y of 15 bits, x of 15 bits) and 32 bits of microseconds; each overflow of the clock stands for 2^31 microseconds.
+bits (valid, polarity, y of 15 bits, x of 15 bits) and 32 bits of microseconds; each clock overflow adds 2^31 microseconds.
 The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
@@ -33,14 +33,14 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Positions and times of the polarity packets in a file.
+    """Positions and times of the polarity packets of a file.
 
     Attributes
     ----------
     offsets, counts, overflows
-        [packets]: byte of the first event, number of events, and overflows of the clock.
+        [packets]: byte offset of the first event, number of events, and clock overflow count.
     first, last
-        [packets], microseconds of the first and last event.
+        [packets]: microseconds of the first and last event.
     """
 
     offsets: Array
@@ -56,7 +56,7 @@ def index_of(path: Path) -> AedatIndex:
     Raises
     ------
     DataFormatError
-        The file is of another format, or a packet is damaged or cut short.
+        The file has another format, or a packet is damaged or cut short.
     """
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:
@@ -79,7 +79,7 @@ def index_of(path: Path) -> AedatIndex:
 
 
 def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
-    """Return the valid events with ``start <= time < end``, times from `start`.
+    """Return the valid events with ``start <= time < end``; their times are relative to `start`.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def read_between(path: Path, index: AedatIndex, start: int, end: int, height: in
             if wrong.any():
                 first = int(np.argmax(wrong))
                 at = int(index.offsets[number]) + first * _EVENT.itemsize
-                raise damaged(path, at, f"an event lies at x {x[first]}, y {y[first]}, and the sensor has {width} x {height}")
+                raise damaged(path, at, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
             parts.append(np.stack([times - start, (on * height + y) * width + x])[:, inside])
     found = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
     return Aer(found[0], found[1], (2, height, width), polar=True)
@@ -119,7 +119,7 @@ def _skip_text(stream: IO[bytes], path: Path) -> None:
 
 
 def _ends(stream: IO[bytes], path: Path, number: int, overflow: int) -> tuple[int, int]:
-    """Return the times of a packet's first and last event; the stream is positioned at the first."""
+    """Return the times of a packet's first and last event; `stream` is at the first one."""
     at = stream.tell()
     first = np.frombuffer(exactly(stream, _EVENT.itemsize, path, "an event"), _EVENT)[0]
     stream.seek(at + (number - 1) * _EVENT.itemsize)

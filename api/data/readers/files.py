@@ -1,4 +1,4 @@
-"""Reading parts of files whose sizes are checked before memory is taken."""
+"""Read parts of files, after checking their sizes against the file and the machine's memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def opened_file(path: Path) -> Iterator[BufferedReader]:
     Raises
     ------
     DataFileError
-        It is missing, or cannot be read.
+        The file is missing or cannot be read.
     """
     try:
         with path.open("rb") as stream:
@@ -42,12 +42,12 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
     check_memory(count, path, what)
     left = os.fstat(stream.fileno()).st_size - at
     if left < count:
-        raise damaged(path, at, f"{what} needs {count:,} bytes, and the file has {max(left, 0):,} more")
+        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has {max(left, 0):,} more")
     return stream.read(count)
 
 
 def check_memory(count: int, path: Path, what: str) -> None:
-    """Refuse to read more bytes than the machine has.
+    """Refuse to read more bytes than the machine has memory.
 
     Raises
     ------
@@ -60,12 +60,12 @@ def check_memory(count: int, path: Path, what: str) -> None:
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:
-    """Return the error of a damaged file: which, where and why."""
+    """Return the error for a damaged file, with the byte and the reason."""
     return DataFormatError(f"{str(path)!r} is damaged at byte {at:,}: {reason}; get the file again.")
 
 
 def folder_of(path: Path) -> Path:
-    """Return a folder.
+    """Return `path`, which must be a folder.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""DVS-Gesture: eleven gestures in front of a sensor of 128 x 128, as recorded (AEDAT 3.1) or as other libraries cut it (npy, npz).
+"""DVS-Gesture: eleven gestures recorded with a 128 x 128 sensor, as AEDAT 3.1 recordings or as samples cut by other libraries (npy, npz).
 
 Source: Amir et al., "A low power, fully event-based gesture recognition system", CVPR 2017.
 """
@@ -28,11 +28,11 @@ CLASSES: Final = 11
 
 @dataclass(frozen=True)
 class Recordings:
-    """Pieces of recordings ``*.aedat``; see :class:`snnc.data.data_set.SampleSource`."""
+    """Samples cut from recordings ``*.aedat``; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
-    """Name of the file, class, first microsecond, and the one after the last."""
+    """Per sample: file name, class, and its first and end time in microseconds, end excluded."""
     classes: int = CLASSES
     timed: bool = True
     _indices: dict[str, AedatIndex] = field(default_factory=dict, repr=False, compare=False)
@@ -55,7 +55,7 @@ class Recordings:
 
 @dataclass(frozen=True)
 class CutFiles:
-    """A file for each sample; see :class:`snnc.data.data_set.SampleSource`."""
+    """Files with one sample each; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -78,20 +78,20 @@ class CutFiles:
 
 
 def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
-    """Read a folder of DVS-Gesture: 128 x 128, two polarities, 11 classes from 0.
+    """Read a folder of DVS-Gesture: 128 x 128, two polarities, classes 0 to 10.
 
-    The folder contains one of:
+    The folder contains one of these:
 
-    - the official ``user01_fluorescent.aedat``, … each with ``user01_fluorescent_labels.csv``,
-    - ``user01_fluorescent/0.npy``, … as tonic's files: rows of x, y, polarity and milliseconds, named by class,
-    - ``0/user01_fluorescent_0.npz``, … as SpikingJelly writes: arrays t (microseconds), x, y and p, in folders by class.
+    - the official ``user01_fluorescent.aedat``, …, each with ``user01_fluorescent_labels.csv``,
+    - tonic's files ``user01_fluorescent/0.npy``, …: rows of x, y, polarity and milliseconds, named by class,
+    - SpikingJelly's files ``0/user01_fluorescent_0.npz``, …: arrays t (microseconds), x, y and p, in folders named by class.
 
     Parameters
     ----------
     path
         The folder.
     trials
-        A file such as ``trials_to_train.txt`` that lists the recordings of the data set, one per line; None: all.
+        A file such as ``trials_to_train.txt`` that lists the recordings to use, one per line; None for all.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _text(path: Path) -> str:
 
 
 def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
-    """Read the classes and times of a recording."""
+    """Yield the samples of a recording from its labels file: name, class, start and end."""
     labels = folder / f"{name.removesuffix('.aedat')}_labels.csv"
     for number, row in enumerate(csv.reader(_text(labels).splitlines())):
         if number == 0 or not row:
@@ -138,7 +138,7 @@ def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
 def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:
     rows = NpyRows.of(file)
     if len(rows.shape) != 2 or rows.shape[1] != 4:
-        raise DataFormatError(f"{str(file)!r} holds {list(rows.shape)}; give rows of x, y, polarity and milliseconds.")
+        raise DataFormatError(f"{str(file)!r} has the shape {list(rows.shape)}; give rows of x, y, polarity and milliseconds.")
     table = rows.all().astype(np.float64)
     return table[:, 0], table[:, 1], table[:, 2], table[:, 3] * 1000
 
@@ -146,17 +146,17 @@ def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:
 def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
     arrays = Archive(file)
     if not {"x", "y", "p", "t"} <= set(arrays):
-        raise DataFormatError(f"{str(file)!r} holds {', '.join(arrays) or 'nothing'}; give the arrays t, x, y and p.")
+        raise DataFormatError(f"{str(file)!r} contains {', '.join(arrays) or 'nothing'}; give the arrays t, x, y and p.")
     return arrays["x"], arrays["y"], arrays["p"], arrays["t"]
 
 
 def _of_columns(file: Path, x: Any, y: Any, on: Any, times: Any) -> Aer:
     if not x.shape == y.shape == on.shape == times.shape or x.ndim != 1:
-        raise DataFormatError(f"{str(file)!r} holds columns of different lengths; get the file again.")
+        raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
     wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (on >= 0) & (on <= 1) & (times >= 0))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(file, first, f"event {first} lies at x {x[first]}, y {y[first]}, polarity {on[first]}, time {times[first]}")
+        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {on[first]}, time {times[first]}")
     columns = [np.asarray(c).astype(np.int64) for c in (x, y, on, times)]
     start = columns[3].min() if len(columns[3]) else 0
     return Aer(columns[3] - start, (columns[2] * SIDE + columns[1]) * SIDE + columns[0], (2, SIDE, SIDE), polar=True)

@@ -1,8 +1,8 @@
 """The Heidelberg data sets SHD and SSC: spikes of 700 channels of an artificial cochlea, in HDF5.
 
-The files have ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
-of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of spiking
-neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
+The files contain ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers,
+names of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of
+spiking neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HeidelbergFile:
             yield read
 
     def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
-        """Return the positions of times and units in the file, which the first pass finds; None: the HDF5 library must read them."""
+        """Return the file positions of times and units, found once; None if only the HDF5 library can read them."""
         if "_found" not in self.__dict__:
             with _descriptor(self.path) as descriptor:
                 try:
@@ -74,14 +74,14 @@ class HeidelbergFile:
 def shd(path: str | Path) -> DataSet:
     """Read ``shd_train.h5`` or ``shd_test.h5``: spoken digits in German and English, 20 classes.
 
-    Samples are events of 700 channels with times as the file has them, rounded to microseconds; bin them with :class:`snnc.data.Bin`.
+    Samples are events of 700 channels, with the file's times rounded to microseconds; bin them with :class:`snnc.data.Bin`.
 
     Raises
     ------
     DataFileError
         There is no such file.
     DataFormatError
-        The file is damaged, or of another format.
+        The file is damaged or has another format.
     """
     return DataSet(_file(Path(path), 20))
 
@@ -95,18 +95,18 @@ def _file(path: Path, classes: int) -> HeidelbergFile:
     with _opened(path) as file:
         for name in ("spikes/times", "spikes/units", "labels"):
             if name not in file or not hasattr(file[name], "shape") or len(file[name].shape) != 1:
-                raise DataFormatError(f"{str(path)!r} has no row {name!r}, which a file of SHD or SSC has; get the file again.")
+                raise DataFormatError(f"{str(path)!r} has no one-dimensional {name!r}, which SHD and SSC files have; get the file again.")
         sizes = [len(file[name]) for name in ("spikes/times", "spikes/units", "labels")]
         kinds = [_element(file[name]) for name in ("spikes/times", "spikes/units", "labels")]
     if len(set(sizes)) > 1:
         raise DataFormatError(f"{str(path)!r} has {sizes[0]} rows of times, {sizes[1]} of units and {sizes[2]} labels; get the file again.")
     if kinds[0] != "f" or not {*kinds[1:]} <= {"i", "u"}:
-        raise DataFormatError(f"{str(path)!r} holds times, units and labels of other types than numbers; get the file again.")
+        raise DataFormatError(f"{str(path)!r} contains times, units or labels that are not numbers; get the file again.")
     return HeidelbergFile(path, classes, sizes[0])
 
 
 def _element(data: Any) -> str:
-    """Return numpy's kind of a data set's elements, or of its rows' elements."""
+    """Return numpy's kind code for the elements of a dataset, or of its variable-length rows."""
     import h5py  # type: ignore[import-untyped]
 
     inner = h5py.check_vlen_dtype(data.dtype)
@@ -129,7 +129,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _coded(path: Path, number: int | None) -> Iterator[None]:
-    """Turn any error of the HDF5 library, whose messages name the offset, into one with a code."""
+    """Convert errors of the HDF5 library to a DataFormatError; their messages contain the file offset."""
     try:
         yield
     except SnncError:
@@ -150,7 +150,7 @@ def _descriptor(path: Path) -> Iterator[int]:
 
 
 def _microseconds() -> Array:
-    """Return the time in microseconds for each 16-bit pattern; -1 if it is not a valid time."""
+    """Return the time in microseconds for each 16-bit pattern of a float16; -1 if it is not a valid time."""
     seconds = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     good = np.isfinite(seconds) & (seconds >= 0)
     return np.where(good, np.rint(np.where(good, seconds, 0) * 1e6), -1).astype(np.int64)
@@ -171,9 +171,9 @@ def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: i
         good = not len(seconds) or bool(np.isfinite(seconds).all() and seconds.min() >= 0 and seconds.max() < 1e6)
         times = np.rint(seconds * 1e6).astype(np.int64) if good else np.zeros(0, np.int64)
     if not good:
-        raise bad("a time is negative or no number")
+        raise bad("a time is negative or not a number")
     if len(where) and not (where.min() >= 0 and where.max() < CHANNELS):
-        raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, and there are {CHANNELS}")
+        raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, but there are {CHANNELS} units")
     if not 0 <= label < source.classes:
         raise bad(f"its label is {label}, but there are {source.classes} classes")
     return Aer(times, where.astype(np.int64), (CHANNELS,))

@@ -1,4 +1,4 @@
-"""MNIST and data sets in its format: idx files, plain or compressed.
+"""MNIST and data sets in its format: idx files, plain or gzipped.
 
 An idx file has two zero bytes, the type (8: unsigned bytes), the number of axes, the axes as 32-bit big-endian numbers, and the values.
 Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
@@ -29,14 +29,14 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
     Parameters
     ----------
     images
-        The file of the images.
+        The file with the images.
     labels
-        The file of the labels; by default the name of `images` with ``labels-idx1`` for ``images-idx3``.
+        The file with the labels; by default the name of `images` with ``labels-idx1`` for ``images-idx3``.
 
     Raises
     ------
     DataFileError, DataFormatError
-        A file is missing, damaged, or of another format.
+        A file is missing, damaged, or has another format.
     """
     first = Path(images)
     second = Path(labels) if labels is not None else first.with_name(first.name.replace("images-idx3", "labels-idx1"))
@@ -49,7 +49,7 @@ def read_idx(path: Path, axes: int) -> Array:
     Raises
     ------
     DataFormatError
-        It is damaged, or of another format.
+        The file is damaged or has another format.
     """
     head = 4 + 4 * axes
     with opened_file(path) as stream:
@@ -59,7 +59,7 @@ def read_idx(path: Path, axes: int) -> Array:
             shape = _shape(exactly(stream, head, path, "the header"), axes, path)
             raw = exactly(stream, math.prod(shape), path, "the values")
             if stream.read(1):
-                raise damaged(path, head + math.prod(shape), "there is more after the values")
+                raise damaged(path, head + math.prod(shape), "there are more bytes after the values")
             return np.frombuffer(raw, np.uint8).reshape(shape)
         try:
             with gzip.GzipFile(fileobj=stream) as inner:
@@ -67,13 +67,13 @@ def read_idx(path: Path, axes: int) -> Array:
                 check_memory(math.prod(shape), path, "the array")
                 raw = inner.read(math.prod(shape) + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise damaged(path, stream.tell(), f"the compressed data end or break ({str(error)[:100].rstrip('.')})") from None
+            raise damaged(path, stream.tell(), f"the compressed data end early or are damaged ({str(error)[:100].rstrip('.')})") from None
     if len(raw) != math.prod(shape):
-        raise damaged(path, head + min(len(raw), math.prod(shape)), f"{math.prod(shape):,} values are declared, and there are others")
+        raise damaged(path, head + min(len(raw), math.prod(shape)), f"the file declares {math.prod(shape):,} values but has more or fewer")
     return np.frombuffer(raw, np.uint8).reshape(shape)
 
 
 def _shape(head: bytes, axes: int, path: Path) -> tuple[int, ...]:
     if len(head) < 4 + 4 * axes or head[:4] != bytes([0, 0, _BYTES, axes]):
-        raise DataFormatError(f"{str(path)!r} does not begin (byte 0) as an idx file of bytes with {axes} axes; get the file again.")
+        raise DataFormatError(f"{str(path)!r} does not start like an idx file of bytes with {axes} axes (byte 0); get the file again.")
     return tuple(np.frombuffer(head, ">i4", axes, 4).astype(np.int64).tolist())

@@ -1,7 +1,7 @@
-"""N-MNIST: digits recorded by a moving sensor, one file of 40-bit events each.
+"""N-MNIST: digits recorded by a moving sensor, one file of 40-bit events per digit.
 
-An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 is
-no event: the clock of the ATIS sensor has overflowed, by 2^13 microseconds. Source: Orchard, Jayawant, Cohen, Thakor, "Converting static
+An event has five bytes: x, y, and 24 bits with the polarity in the first and microseconds in the others. An event in row 240 only
+marks an overflow of the ATIS sensor's clock, by 2^13 microseconds. Source: Orchard, Jayawant, Cohen, Thakor, "Converting static
 image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
 """
 
@@ -28,7 +28,7 @@ _OVERFLOW: Final = 2**13
 
 @dataclass(frozen=True)
 class BinFolder:
-    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.SampleSource`."""
+    """Folders ``0`` to ``9`` of files ``*.bin``; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -55,7 +55,7 @@ def nmnist(path: str | Path) -> DataSet:
     Raises
     ------
     DataFileError
-        There is no such folder, or it has no such files.
+        The folder does not exist or contains no such files.
     """
     folder = folder_of(Path(path))
     found = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
@@ -70,13 +70,13 @@ def read_atis(path: Path, height: int, width: int) -> Aer:
     Raises
     ------
     DataFormatError
-        It does not end with an event, or an event lies outside the sensor.
+        The file ends inside an event, or an event lies outside the sensor.
     """
     with opened_file(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(0)
         if size % _EVENT:
-            raise damaged(path, size - size % _EVENT, f"{size:,} bytes are no whole number of events of {_EVENT}")
+            raise damaged(path, size - size % _EVENT, f"{size:,} bytes are not a whole number of events of {_EVENT} bytes")
         raw = np.frombuffer(exactly(stream, size, path, "the events"), np.uint8).reshape(-1, _EVENT).astype(np.int64)
     x, y, on = raw[:, 0], raw[:, 1], raw[:, 2] >> 7
     times = ((raw[:, 2] & 127) << 16 | raw[:, 3] << 8 | raw[:, 4]) + np.cumsum(y == _OVERFLOW_ROW) * _OVERFLOW
@@ -84,5 +84,5 @@ def read_atis(path: Path, height: int, width: int) -> Aer:
     wrong = events & ((x >= width) | (y >= height))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(path, first * _EVENT, f"an event lies at x {x[first]}, y {y[first]}, and the sensor has {width} x {height}")
+        raise damaged(path, first * _EVENT, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
     return Aer(times[events], ((on * height + y) * width + x)[events], (2, height, width), polar=True)

@@ -1,4 +1,4 @@
-"""Arrays in memory and in npy and npz files, sample by sample."""
+"""Data sets of arrays in memory and in npy and npz files, read sample by sample."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from snnc.errors import DataFormatError, MissingArrayError, PickledArrayError, S
 
 
 class OpenableRows(Protocol):
-    """An array by its first axis, ``shape[0]`` rows."""
+    """An array that is read row by row, along its first axis."""
 
     @property
     def shape(self) -> Shape: ...  # noqa: D102
 
     @contextmanager
     def opened(self) -> Iterator[Sequence[Array]]:
-        """Open it for one pass; indices give rows."""
+        """Open it for one pass; indexing returns rows."""
         ...
 
 
@@ -52,12 +52,12 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class NpyRows:
-    """An array in an npy file, of which only the requested rows are read.
+    """An array in an npy file, read row by row on request.
 
     Attributes
     ----------
     path, at, shape, dtype
-        The file, the byte at which the numbers begin, and their shape and type.
+        The file, the byte offset of the data, and their shape and type.
     """
 
     path: Path
@@ -84,14 +84,14 @@ class NpyRows:
             except Exception as error:  # numpy raises errors of any kind for a damaged header
                 raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
             if dtype.hasobject:
-                raise PickledArrayError(f"{str(path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.")
+                raise PickledArrayError(f"{str(path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
             at, end = stream.tell(), stream.seek(0, 2)
         if not shape or any(n < 0 for n in shape) or (by_columns and len(shape) > 1):
-            raise DataFormatError(f"{str(path)!r} holds {list(shape)}, or columns first; save np.ascontiguousarray(x) of samples.")
+            raise DataFormatError(f"{str(path)!r} has the shape {list(shape)} or column order; save np.ascontiguousarray(x) of samples.")
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
             raise damaged(
-                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, and the file has {end - at:,}"
+                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, but the file has {end - at:,}"
             )
         return cls(path, at, shape, dtype)
 
@@ -131,7 +131,7 @@ class RowSource:
     classes: int | None
     timed: bool
     scale: float | None = None
-    """Factor of the values, which become float32; None: values stay as they are."""
+    """Factor that scales the values to float32; None leaves them unchanged."""
 
     def __len__(self) -> int:
         return self.x.shape[0]
@@ -153,7 +153,7 @@ class RowSource:
 
 
 def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> DataSet:
-    """Make a data set of arrays in memory, including memory maps.
+    """Return a data set of arrays in memory, which may be memory maps.
 
     Parameters
     ----------
@@ -173,29 +173,29 @@ def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> Data
 
 
 def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
-    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise like :func:`in_memory`."""
+    """Return a data set of two npy files, whose samples are read batch by batch; otherwise like :func:`in_memory`."""
     return row_set(str(x), NpyRows.of(Path(x)), NpyRows.of(Path(y)), timed)
 
 
 def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> DataSet:
-    """Make a data set of two arrays of an npz archive, which are read whole; for data larger than memory use :func:`npy`.
+    """Return a data set of two arrays of an npz archive, which are read completely; for data larger than memory use :func:`npy`.
 
     Raises
     ------
     MissingArrayError
-        The archive lacks one of them.
+        The archive lacks one of the arrays.
     """
     file = Path(path)
     with opened_file(file):
         archive = Archive(file)
     for name in (x, y):
         if name not in archive:
-            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it holds {', '.join(sorted(archive)) or 'none'}.")
+            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it contains {', '.join(sorted(archive)) or 'none'}.")
     return row_set(str(file), ArrayRows(archive[x]), ArrayRows(archive[y]), timed)
 
 
 def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
-    """Return the data set of rows, checked for equal length."""
+    """Return a data set of rows of samples and targets, checked for equal length."""
     if not x.shape or not y.shape or x.shape[0] != y.shape[0]:
         raise SampleError(f"{name}: the samples are {list(x.shape)} and the targets {list(y.shape)}; the first axes must be equal.")
     return DataSet(RowSource(name, x, y, classes, timed, scale))

@@ -1,6 +1,6 @@
-"""Rows of variable length in an HDF5 file, read directly at their positions in the file.
+"""Read variable-length rows of an HDF5 file directly at their positions in the file.
 
-The HDF5 library takes 30 to 60 microseconds for a row, and a row of some thousand spikes can be read in two microseconds.
+The HDF5 library needs 30 to 60 microseconds per row; a direct read of a row of some thousand spikes takes two microseconds.
 For each row, a dataset of such rows contains the number of elements, the address of a global heap collection and the number of an object in
 it. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of the
 data); addresses of 8 bytes.
@@ -22,11 +22,11 @@ _REFERENCE: Final = np.dtype([("count", "<u4"), ("heap", "<u8"), ("object", "<u4
 _COLLECTION: Final = struct.Struct("<4sB3xQ")
 _OBJECT: Final = struct.Struct("<HHxxxxQ")
 _MOST: Final = 1 << 28
-"""Bytes of a heap collection; HDF5 makes them as large as their largest object."""
+"""Accepted size of a heap collection in bytes; HDF5 makes collections as large as their largest object."""
 
 
 class UnplacedError(Exception):
-    """The positions of rows are not found, so the HDF5 library must read them."""
+    """The positions of the rows cannot be determined, so the HDF5 library must read them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class VlenRows:
     kind
         Type of the elements.
     begin, size
-        [rows], where each row begins in the file and its bytes.
+        [rows]: byte offset and size in bytes of each row.
     """
 
     kind: np.dtype[Any]
@@ -46,12 +46,12 @@ class VlenRows:
     size: Array
 
     def read(self, file: int, number: int) -> Array:
-        """Read a row from an open file, given by its descriptor.
+        """Read a row from an open file descriptor.
 
         Raises
         ------
         EOFError
-            The file ends before the row does.
+            The file ends inside the row.
         """
         begin, size = int(self.begin[number]), int(self.size[number])
         data = os.pread(file, size, begin)
@@ -73,7 +73,7 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
     Raises
     ------
     UnplacedError
-        It is compressed, of another format, or damaged.
+        The dataset is compressed, damaged, or has another format.
     """
     import h5py  # type: ignore[import-untyped]
 
@@ -98,7 +98,7 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
 
 
 def _references(file: int, dataset: Any) -> Array:
-    """Read the reference that the dataset contains for each row."""
+    """Read the dataset's references to its rows."""
     rows = len(dataset)
     if dataset.chunks is None:
         offset = dataset.id.get_offset()
@@ -117,7 +117,7 @@ def _references(file: int, dataset: Any) -> Array:
 
 
 def _objects(file: int, heap: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the numbers of the objects in a heap collection, with their places and sizes."""
+    """Yield the number of each object in a heap collection, with its file offset and size."""
     signature, version, size = _COLLECTION.unpack(os.pread(file, _COLLECTION.size, heap))
     if signature != b"GCOL" or version != 1 or not _COLLECTION.size <= size <= _MOST:
         raise UnplacedError
@@ -134,7 +134,7 @@ def _objects(file: int, heap: int) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _reader(file: int, heap: int, size: int) -> Callable[[int], bytes]:
-    """Return a function that reads the head of an object at a place of a collection; small collections are read at once."""
+    """Return a function that reads an object's header at an offset in a collection; a small collection is read once."""
     if size <= 1 << 16:
         whole = os.pread(file, size, heap)
         return lambda at: whole[at : at + _OBJECT.size]

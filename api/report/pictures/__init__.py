@@ -1,1 +1,1 @@
-"""Pictures of a plan and their data, one picture per file."""
+"""Pictures of a plan, one module per picture, and their data."""

@@ -1,4 +1,4 @@
-"""Encode arrays for the page: as runs if that is shorter, else as base64 of little-endian numbers."""
+"""Encode arrays compactly for the page: as runs, or as base64 of little-endian numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from snnc.compiler.ir.plan_json import runs
 FEW_RUNS: Final = 64
 """Number of runs up to which text is as short as base64."""
 MOST_LISTED: Final = 256
-"""Maximum number of different values that one byte can distinguish."""
+"""Number of different values that one byte can index."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Encode whole numbers exactly, in a short one of these forms.
+    """Encode integers losslessly in one of these forms, chosen for a short result.
 
-    ``{"runs": [value, times, …]}``; ``{"each": …, "times": …}``, many runs, both encoded again; ``{"of": [values], "u8": base64}``, places
-    in a list of at most 256 values; ``{"i32": base64}``; ``{"f64": base64}``.
+    ``{"runs": [value, times, …]}``; ``{"each": …, "times": …}`` for many runs, with both parts encoded again; ``{"of": [values], "u8":
+    base64}``, indices into at most 256 values; ``{"i32": base64}``; ``{"f64": base64}``.
     """
     array = np.asarray(values)
     starts = np.flatnonzero(np.diff(array, prepend=array[:1] - 1) != 0) if array.size else np.zeros(0, dtype=np.int64)
@@ -46,7 +46,7 @@ def pack_bytes(values: np.ndarray[Any, Any]) -> dict[str, str]:
 
 
 def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Encode ascending places by their gaps as ``{"gaps": base64}``: one byte per gap; each byte 255 adds 255 to the next."""
+    """Encode ascending numbers by their gaps as ``{"gaps": base64}``: one byte per gap; each byte 255 adds 255 to the next."""
     gaps = np.diff(places, prepend=0).astype(np.int64)
     long = gaps // 255
     found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)

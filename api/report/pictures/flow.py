@@ -1,4 +1,4 @@
-"""The dataflow graph, drawn in columns by stage; long chains continue in the next band."""
+"""Lay out the dataflow graph in columns by stage; long chains continue in the next band."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from snnc.report.subject import Subject
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 178, 54, 46, 24, 24
 BAND: Final = 58
-"""Space between two bands."""
+"""Space between bands, in pixels."""
 SHAPE: Final = 1.9
-"""Desired ratio of width to height of a drawing with many columns."""
+"""Preferred ratio of width to height of a drawing with many columns."""
 LEAST_COLUMNS: Final = 3
 UNBROKEN: Final = 4
-"""Most columns that are drawn in one band."""
+"""Maximum number of columns drawn in a single band."""
 MOST: Final = 19
-"""Characters of a name that fit in a box."""
+"""Number of characters of a name that fit in a box."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A node: position, texts, colour, and the number of its layer (-1 for inputs)."""
+    """A node: position, texts, colour, and the index of its layer (-1 for inputs)."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """An edge as an SVG path, with its label's place; `source` and `target` are numbers of layers (-1 for inputs)."""
+    """An edge as an SVG path, with the position of its label; `source` and `target` are layer indices (-1 for inputs)."""
 
     path: str
     x: float
@@ -50,7 +50,7 @@ class Arrow:
 
 
 def draw_flow(subject: Subject) -> dict[str, Any]:
-    """Place boxes and arrows; hints show the bytes that a connection moves in a step."""
+    """Return the positions of boxes and arrows; hints show the bytes that a connection moves per step."""
     plan, nodes = subject.plan, _nodes(subject)
     columns = _columns(nodes)
     tall = max(len(column) for column in columns)
@@ -84,7 +84,7 @@ def draw_flow(subject: Subject) -> dict[str, Any]:
 
 
 def _nodes(subject: Subject) -> list[tuple[str, int, str, str, str, int]]:
-    """Id, column, title, detail, colour and layer of every box."""
+    """Return id, column, title, detail, colour and layer index of every box."""
     plan = subject.plan
     models = {p["id"]: p["model"] for p in subject.program.get("populations", [])}
     layers = {p.id for p in plan.populations}
@@ -100,7 +100,7 @@ def _nodes(subject: Subject) -> list[tuple[str, int, str, str, str, int]]:
 
 
 def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tuple[str, int, str, str, str, int]]]:
-    """Group nodes by column; a column of very many nodes becomes several."""
+    """Group nodes by column; split columns with very many nodes."""
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
     found = []
     for number in sorted({node[1] for node in nodes}):
@@ -110,7 +110,7 @@ def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tupl
 
 
 def _across(columns: int, tall: int) -> int:
-    """Return the number of columns in a band for which the drawing fits a screen."""
+    """Return the number of columns per band with which the drawing best fits a screen."""
     if columns <= UNBROKEN:
         return columns
     high = tall * (HEIGHT + GAP_Y) + BAND
@@ -133,7 +133,7 @@ def _arrow(source: Box, target: Box, text: str, hint: str, delayed: bool) -> Arr
 
 
 def _path(source: Box, target: Box) -> tuple[str, float, float]:
-    """Path, and the position of its label."""
+    """Return the path between two boxes, and the position of its label."""
     if source is target:
         x, y = source.x + WIDTH / 2, source.y
         return f"M {x + 26} {y} C {x + 40} {y - 34}, {x - 40} {y - 34}, {x - 26} {y - 3}", x, y - 29

@@ -1,4 +1,4 @@
-"""The dataflow graph of a plan as GraphML and DOT."""
+"""Write the dataflow graph of a plan as GraphML or DOT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.report.view import ranges
 
 
 def as_networkx(subject: Subject) -> nx.MultiDiGraph[str]:
-    """Inputs and layers as nodes, connections as edges, with sizes, tiles and predicted bytes; texts contain no control characters."""
+    """Return inputs and layers as nodes and connections as edges, with sizes, tiles and predicted bytes; texts are printable."""
     plan, program = subject.plan, subject.program
     models = {p["id"]: p["model"] for p in program.get("populations", [])}
     known = {c["id"]: c for c in program.get("connections", [])}
@@ -52,14 +52,14 @@ def as_networkx(subject: Subject) -> nx.MultiDiGraph[str]:
 
 
 def graphml(subject: Subject) -> str:
-    """Write GraphML; ``bytes_per_step`` counts all connections between the two ends."""
+    """Return the graph as GraphML; ``bytes_per_step`` counts all connections between two nodes."""
     stream = io.BytesIO()
     nx.write_graphml_xml(as_networkx(subject), stream, named_key_ids=True)
     return stream.getvalue().decode("utf-8")
 
 
 def dot(subject: Subject) -> str:
-    """Write Graphviz's language; names are quoted."""
+    """Return the graph in the DOT language of Graphviz; names are quoted."""
     graph = as_networkx(subject)
     lines = [f"digraph {quoted(graph.graph['name'])} {{", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     for node, data in graph.nodes(data=True):
@@ -82,11 +82,11 @@ def _attributes(data: dict[str, Any]) -> str:
 
 
 def quoted(value: object) -> str:
-    """Write a DOT string: quotes and backslashes escaped, so that Graphviz finds no escape sequences."""
+    """Return a quoted DOT string, with quotes and backslashes escaped so that Graphviz finds no escape sequences."""
     text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 
 
 def printable(text: str) -> str:
-    """Replace unprintable characters; XML cannot hold control characters."""
+    """Replace unprintable characters, because XML cannot contain control characters."""
     return "".join(c if c.isprintable() else "?" for c in text)

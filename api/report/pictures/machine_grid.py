@@ -1,4 +1,4 @@
-"""Positions of tiles in drawings: the tiles of a chip in rows, the chips side by side."""
+"""Positions of tiles in drawings: each chip's tiles in rows, the chips side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.machines.target import Target
 
 @dataclass(frozen=True)
 class Grid:
-    """A chip's tiles are drawn in rows of `columns`, `chips_across` chips next to each other."""
+    """Layout of a drawing: tiles of a chip in `rows` of `columns`, chips in rows of `chips_across`."""
 
     columns: int
     rows: int
@@ -19,7 +19,7 @@ class Grid:
 
 
 def grid_of(target: Target) -> Grid:
-    """Choose a grid about 1.4 times as wide as high: 46 x 32 for 1472 tiles."""
+    """Return a grid about 1.4 times as wide as high: 46 x 32 for 1472 tiles."""
     tiles = target.tiles_per_chip
     rows = 32 if tiles % 32 == 0 and tiles >= 1024 else max(1, round(math.sqrt(tiles / 1.4)))
     across = math.ceil(math.sqrt(target.chips))

@@ -1,4 +1,4 @@
-"""Memory over a step compared with the limit: the live data on the plan's fullest tile, superstep by superstep."""
+"""Memory over a step: live data on the plan's fullest tile, superstep by superstep."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from snnc.compiler.ir.plan import Plan
 
 @dataclass(frozen=True)
 class OccupancySample:
-    """Predicted live bytes of a superstep, by category, on the plan's fullest tile; `all_tiles` is the sum over all tiles.
+    """Predicted live bytes in a superstep, by category, on the plan's fullest tile; `all_tiles` is the sum over all tiles.
 
-    `emulated` is the number of bytes on the tile that is the fullest in this superstep on the emulator; None without a run.
+    `emulated` is the size on the tile that is fullest in this superstep on the emulator; None without an emulated run.
     """
 
     phase: str
@@ -26,20 +26,15 @@ class OccupancySample:
         object.__setattr__(self, "total", sum(self.bytes.values()))
 
 
-def fullest_tile(plan: Plan) -> int:
-    """Return the tile that holds most, all categories together."""
-    return plan.fullest_tile
-
-
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
-    """Return the live bytes of each superstep; for a plan without this record, the peak.
+    """Return the live bytes of each superstep; only the peak for a plan without this record.
 
     Parameters
     ----------
     plan
         The plan.
     emulated
-        Superstep -> bytes of the tile that is then the fullest on the emulator.
+        Bytes of the fullest tile on the emulator, by superstep.
     """
     tile, known = plan.fullest_tile, emulated or {}
     if not plan.memory_over_time:

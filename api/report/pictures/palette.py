@@ -1,4 +1,4 @@
-"""Colours for colour-blind readers (Okabe & Ito 2008), and a ramp (viridis, Smith & van der Walt 2015)."""
+"""Colours for colour-blind readers (Okabe & Ito 2008), and a colour ramp (viridis, Smith & van der Walt 2015)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ MEMORY: Final = {
 
 
 def layer_colour(index: int) -> str:
-    """Colour of the layer with number `index`; colours repeat after eight."""
+    """Return the colour of the layer with this index; colours repeat after eight."""
     return LAYERS[index % len(LAYERS)]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue of ``#rrggbb``."""
+    """Return red, green and blue of ``#rrggbb``."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def ink_on(colour: str) -> str:
-    """Dark or white text, whichever has more contrast on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
+    """Return the text colour, dark or white, with more contrast on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
     red, green, blue = (c / 255 for c in rgb(colour))
     return "#1c2530" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "#ffffff"
 
 
 def mixed(colour: str, strength: float) -> str:
-    """Mix `colour` with white; `strength` 1 leaves it unchanged, 0 is white."""
+    """Return a mixture of `colour` and white; `strength` 1 is `colour`, 0 is white."""
     return "#" + "".join(f"{round(255 - (255 - c) * strength):02x}" for c in rgb(colour))

@@ -1,4 +1,4 @@
-"""The tile maps as a PNG picture: layers, memory, compute and exchange of every tile. Needs Pillow."""
+"""Draw the tile maps as a PNG picture: layers, memory, compute and exchange of every tile. Requires Pillow."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WIDE: Final = 760
 EDGE, HEAD, BELOW = 28, 96, 58
 INK, SOFT = "#1c2530", "#5b6776"
 NAMED: Final = 10
-"""Most layers in the legend."""
+"""Maximum number of layers in the legend."""
 
 
 def draw_png(subject: Subject) -> bytes:
-    """Draw four maps with legends.
+    """Draw four tile maps with legends.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def draw_png(subject: Subject) -> bytes:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
-        raise PictureToolError('a PNG needs Pillow: pip install "snnc[pictures]". SVG and HTML need nothing.') from None
+        raise PictureToolError('a PNG requires Pillow: pip install "snnc[pictures]". SVG and HTML need no package.') from None
     maps = [(title, legend, _enlarged(_arranged(subject, pixels))) for title, legend, pixels in _maps(subject)]
     high, wide = maps[0][2].shape[:2]
     size = (3 * EDGE + 2 * wide, HEAD + 2 * (high + BELOW) + EDGE)
@@ -62,7 +62,7 @@ def draw_png(subject: Subject) -> bytes:
 
 
 def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
-    """Title, legend and [tiles, 3] colours of each map."""
+    """Return title, legend and colours [tiles, 3] of each map."""
     plan = subject.plan
     names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:NAMED])]
     found = [("layers", [(RELAY, "relays"), (EMPTY, "free"), *names], _layers(subject))]
@@ -91,7 +91,7 @@ def _layers(subject: Subject) -> Pixels:
 
 
 def ramped(values: npt.NDArray[Any], top: float) -> Pixels:
-    """Colour values between 0 and `top` along the ramp; 0 is empty."""
+    """Map values between 0 and `top` to the colour ramp; 0 has the colour of an empty tile."""
     steps = np.array([rgb(colour) for colour in RAMP], dtype=np.float64)
     at = np.clip(values / top, 0, 1) * (len(steps) - 1)
     low = np.minimum(at.astype(int), len(steps) - 2)
@@ -101,7 +101,7 @@ def ramped(values: npt.NDArray[Any], top: float) -> Pixels:
 
 
 def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
-    """Put tiles where the map draws them; between chips is white."""
+    """Arrange the tiles' pixels as in the map, with white between chips."""
     target, grid = subject.plan.target, grid_of(subject.plan.target)
     high, wide = grid.chips_down * (grid.rows + 2) - 2, grid.chips_across * (grid.columns + 2) - 2
     found = np.full((high, wide, 3), 255, dtype=np.uint8)
@@ -114,7 +114,7 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    """Draw every tile as a square, with a gap if it is large."""
+    """Enlarge every tile to a square, with a gap if there is room."""
     side = max(2, WIDE // pixels.shape[1])
     found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:
@@ -136,6 +136,6 @@ def _legend(pen: ImageDraw, font: Any, entries: list[tuple[str, str]], left: flo
 
 
 def _short(text: str, most: int) -> str:
-    """Cut a text; the built-in font has Latin letters only."""
+    """Shorten a text and replace characters that the built-in font lacks."""
     plain = "".join(c if ord(c) < 0x250 else "?" for c in printable(text).translate({0x201C: '"', 0x201D: '"', 0x2026: "."}))
     return plain if len(plain) <= most else plain[: most - 3] + "..."

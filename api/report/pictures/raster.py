@@ -1,4 +1,4 @@
-"""Recorded spikes as pictures and numbers: rasters in bins, activity over time, and the plan's assumption."""
+"""Recorded spikes as data for pictures: binned rasters, activity over time, and the activity that the plan assumed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.report.recording import Recording, Train
 
 MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
 MOST_BINS: Final = 1_000_000
-"""Bins of all rasters of a page together."""
+"""Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
-"""Smallest relative excess over the plan's activity that is reported; costs are linear in the activity."""
+"""Relative excess over the plan's activity from which it is reported; costs are linear in the activity."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Fired:
     Attributes
     ----------
     measured, assumed
-        Spikes per value and step in the recording, and in the plan's assumption (None without one).
+        Spikes per value and step in the recording, and as assumed by the plan (None without a plan).
     peak, capacity
-        Most spikes in one step of one sample; capacity of one window (None without a bus).
+        Most spikes in one step of one sample, and capacity of one window (None without an event bus).
     silent, constant
-        Neurons that never fired in any sample, and that fired in every step of all.
+        Number of neurons that never fired in any sample, and that fired in every step of every sample.
     over_time
-        Mean spikes per value in each step (or bin of steps).
+        Mean spikes per value in each step, or bin of steps.
     warning
-        The error of the plan's assumption; empty if there is none.
+        Text on where the plan's assumption is exceeded; otherwise empty.
     """
 
     buffer: str
@@ -50,7 +50,7 @@ class Fired:
 
 
 def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
-    """Return the activity of each layer and, with a plan, the activity that it assumed."""
+    """Return the activity of each layer, compared with the activity assumed by `plan`."""
     return tuple(_fired(plan, recording, train) for train in recording.trains)
 
 
@@ -80,7 +80,7 @@ def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
 
 
 def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, Any] | None:
-    """Return a recording and its activity as data for a report; None without a recording."""
+    """Return a recording and its activity as JSON types; None without a recording."""
     if recording is None:
         return None
     return {
@@ -94,15 +94,15 @@ def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, 
 def _warning(measured: float, assumed: float | None, peak: int, capacity: int | None, mode: str) -> str:
     found = []
     if assumed is not None and measured > (1 + MARGIN) * assumed:
-        found.append(f"fires {100 * measured:.3g} % where the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
+        found.append(f"fires {100 * measured:.3g} %, but the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
     if capacity is not None and peak > capacity:
         more = "the rest is dropped" if mode == "drop" else "further windows follow"
-        found.append(f"{peak:,} spikes in one step where a window holds {capacity:,}: {more}")
+        found.append(f"{peak:,} spikes in one step, but a window has room for {capacity:,}: {more}")
     return "; ".join(found)
 
 
 def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
-    """Bin the spikes of one sample: for each train rows (neurons), columns (steps) and the filled bins as flat places and counts."""
+    """Bin the spikes of one sample: per train, rows (neurons), columns (steps), and the filled bins as flat indices and counts."""
     columns = min(recording.steps, MOST_COLUMNS)
     rows = max(LEAST_ROWS, min(MOST_ROWS, MOST_BINS // max(1, columns * len(recording.trains))))
     found = []

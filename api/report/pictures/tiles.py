@@ -1,4 +1,4 @@
-"""The tile map as rectangles, for SVG."""
+"""Draw the tile map as rectangles, for SVG."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.report.pictures.machine_grid import Grid, grid_of
 from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
 
 JOINED: Final = 6000
-"""Smallest number of tiles for which equal neighbours are drawn as one rectangle."""
+"""Number of tiles above which equal neighbours are drawn as one rectangle."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cell:
 
 
 def cells(plan: Plan, places: LayerPlaces) -> tuple[list[Cell], Grid]:
-    """Draw the tile map: colour by layer, strength by memory."""
+    """Return the tile map: the colour shows the layer, its strength the memory."""
     grid, memory = grid_of(plan.target), plan.tile_memory
     join = plan.target.tiles > JOINED
     found: list[Cell] = []

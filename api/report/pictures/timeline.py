@@ -1,4 +1,4 @@
-"""The supersteps of a step on a time axis: the whole step, and one run of each of its parts."""
+"""Supersteps on a time axis: those of the whole step, and one run of each of its parts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 from snnc.compiler.ir.plan import Phase, Plan
 
 KINDS: Final = ("sync", "exchange", "compute")
-"""A superstep waits for all tiles, exchanges, and computes."""
+"""The stages of a superstep, in order."""
 Emulated = Mapping[str, Mapping[str, float]]
-"""Phase name -> kind -> cycles of all its runs in a step."""
+"""Cycles per step of all runs, by phase name and kind."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """An interval; `start` counts cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
+    """An interval; `start` is in cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
 
     phase: str
     kind: str
@@ -28,7 +28,7 @@ class Span:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """A time axis.
+    """One time axis.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class TimelineRow:
     spans
         Sync, exchange and compute of the phases.
     cycles
-        Its length.
+        Length of the axis.
     """
 
     title: str
@@ -49,7 +49,7 @@ class TimelineRow:
 
 
 def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
-    """Place all phases of a step one after the other, each with all its runs; heads are the parts."""
+    """Return all phases of a step one after another, each with all its runs; the heads are the parts."""
     cursor, heads, spans = 0.0, list[Span](), list[Span]()
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         start, mine = cursor, list(phases)
@@ -61,7 +61,7 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
 
 
 def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ...]:
-    """Return a row for each part with one run of each of its phases; heads are the phases."""
+    """Return a row per part with one run of each of its phases; the heads are the phases."""
     rows = []
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         cursor, heads, spans, mine = 0.0, list[Span](), list[Span](), list(phases)
@@ -70,7 +70,7 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ..
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
             spans += found
             cursor = stop
-        # Neurons compute once an iteration; further windows and decisions may run more often.
+        # Neurons compute once per iteration; further windows and decisions may run more often.
         runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
         rows.append(TimelineRow(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
     return tuple(rows)

@@ -1,6 +1,6 @@
 """The timeline in Chrome's trace event format, for chrome://tracing and Perfetto.
 
-The format is that of "Trace Event Format" (Google, 2016): complete events ("X") with microseconds, metadata ("M") for names.
+Format: "Trace Event Format" (Google, 2016), with complete events ("X") in microseconds and metadata ("M") for names.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace: processes are the whole step and one run of each part, predicted and, with a profile, emulated.
+    """Return a trace whose processes are the whole step and one run of each part; predicted and, if given, emulated.
 
     Parameters
     ----------
     plan
         The plan to draw.
     emulated
-        Phase name -> kind -> cycles of a step that the emulator counted, or None.
+        Cycles per step counted by the emulator, by phase name and kind, or None.
     """
     events: list[dict[str, Any]] = []
     for source, numbers in (("predicted", None), ("emulated", emulated)):

@@ -1,4 +1,4 @@
-"""The schedule as a picture: the step of each population in the first iterations."""
+"""Draw the schedule: the time step that each population computes in the first iterations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_LAYERS: Final = 16
 
 
 def draw_wavefront(plan: Plan) -> dict[str, Any]:
-    """Rows of populations, a cell for each of the first iterations: the time step it runs, or None."""
+    """Return a row per population with a cell per iteration: the time step computed in it, or None."""
     columns = min(SHOWN, plan.iterations)
     rows = []
     for index, p in enumerate(plan.populations[:MOST_LAYERS]):

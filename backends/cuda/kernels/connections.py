@@ -1,4 +1,4 @@
-"""Data of connections that kernels read: their tables, their constant weights, and copies of dense weights."""
+"""Connection data that kernels read: tables, constant weights, and copies of dense weights."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
 from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
+from snnc.backends.native.windows import windows_expression
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     ConnectionOp,
@@ -30,22 +31,22 @@ WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | Resca
 
 @dataclass(frozen=True)
 class SharedWeight:
-    """A matrix [rows][columns]; a block may keep its own neurons' columns in shared memory.
+    """A matrix [rows][columns]; a thread block may keep the columns of its neurons in shared memory.
 
     Attributes
     ----------
     name
-        Name of the ``Near`` in ``Net``.
+        Name of the member of type ``Near`` (weights in shared memory) in ``Net``.
     matrix
-        C++ expression of the matrix in the device's memory.
+        C++ expression of the matrix in device memory.
     phase
-        The population whose warps read it, a column for each neuron.
+        The population whose warps read it, one column per neuron.
     rows, columns
-        Its size.
+        Size of the matrix.
     back
-        Whether the warps read it in the backward pass.
+        Whether it is read in the backward pass.
     fragments
-        Whether it is a copy of 16 bits, a row of pairs for each neuron.
+        Whether it is a 16-bit copy, with one row of pairs per neuron.
     """
 
     name: str
@@ -58,20 +59,20 @@ class SharedWeight:
 
     @property
     def fetch(self) -> str:
-        """Beginning of the call that loads it into shared memory."""
+        """Start of the C++ call that loads the matrix into shared memory."""
         if self.fragments:
             return f"fetch_fragments(net.{self.name}, {self.matrix}, half_pairs({self.rows})"
         return f"fetch<{self.columns}>(net.{self.name}, {self.matrix}, {self.rows}"
 
     @property
     def place(self) -> str:
-        """The allocation of the connection: its neurons, and the words of a chunk of them."""
+        """C++ initialiser of the allocation in shared memory: neurons, and words of a chunk of neurons."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 
     @property
     def expression(self) -> str:
-        """Expression with which a warp reads it."""
+        """C++ expression with which a warp reads it."""
         if self.fragments:
             return f"fragments_of(net.{self.name}, {self.matrix}, half_pairs({self.rows}), item)"
         return f"columns_of(net.{self.name}, {self.matrix}, {self.columns}, item)"
@@ -79,7 +80,7 @@ class SharedWeight:
 
 @dataclass(frozen=True)
 class ConnectionCode:
-    """C++ of the tables of a connection: entries by target, weights ("": it has none), and each target's bias where biases are shared."""
+    """C++ of the tables of a connection: entries by target, weights ("": no weights), and bias indices of targets if biases are shared."""
 
     by_target: str
     weight: str = ""
@@ -87,7 +88,7 @@ class ConnectionCode:
 
 
 class Connections:
-    """Binds the data of a program's connections at their first use.
+    """The data of a program's connections, each of which is bound when it is first used.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class Connections:
     Attributes
     ----------
     tables
-        The program's tables.
+        Tables of the program.
     fields, binding
         Members of ``Net``, and the statements that initialise them.
     copies
@@ -118,17 +119,17 @@ class Connections:
         self._constants: set[str] = set()
 
     def operation(self, connection: str) -> ConnectionOp:
-        """The forward operation of a connection."""
+        """Return the forward operation of a connection."""
         return next(op for op in self.program.forward if isinstance(op, ConnectionOp) and op.connection == connection)
 
     def wires(self, op: ConnectionOp) -> Wires:
-        """The entries of a connection."""
+        """Return the entries of a connection."""
         if op.connection not in self._wires:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
     def by_target(self, op: ConnectionOp) -> ConnectionCode:
-        """The tables of a connection, sorted by target."""
+        """Return the tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
             self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
@@ -142,7 +143,7 @@ class Connections:
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: ConnectionOp) -> str:
-        """The entries of a connection sorted by source; for a maximum, the targets of each source."""
+        """Return the C++ of a connection's entries sorted by source; for a maximum, the targets of each source."""
         wires, sources = self.wires(op), self.storage.size(op.source.buffer)
         if is_maximum(op):
             return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
@@ -150,15 +151,15 @@ class Connections:
         return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
 
     def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
-        """Whether no two windows of a maximum share a source, and whether every source is in a window."""
+        """Return whether the windows of a maximum do not overlap, and whether every source is in a window."""
         entries = self.wires(op).entries.ravel()
         return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
 
     def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
-        """The entries of a connection sorted by the weight (or bias) that learns, and whether each has few."""
+        """Return the C++ of a connection's entries sorted by learned weight (or bias), and whether every weight has only a few entries."""
         wires, numbers = self.wires(self.operation(op.connection)), max(1, self.storage.size(op.gradient))
         if isinstance(op, RescaleBiasGradient):
-            assert wires.bias is not None, "a bias has a table"
+            assert wires.bias is not None, "biases have a table"
             targets = np.arange(len(wires.bias), dtype=np.uint32)
             found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
         else:
@@ -167,17 +168,12 @@ class Connections:
         return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
 
     def windows(self, op: Convolve | ConvolveInputGradient) -> str:
-        """``Windows{…}`` of a convolution; a single axis is the second."""
-        windows, outputs = op.windows, self.program.buffers[op.weight].shape[0]
-        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-        numbers = [str(windows.channels), str(outputs), str(op.groups)]
-        for pair, missing in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True):
-            first, second = (missing, pair[0]) if len(pair) == 1 else (pair[0], pair[1])
-            numbers.append(f"{{{first}, {second}}}")
-        return f"Windows{{{', '.join(numbers)}}}"
+        """Return ``Windows{…}`` of a convolution; a single axis becomes the second."""
+        outputs = self.program.buffers[op.weight].shape[0]
+        return windows_expression(op.windows, op.windows.output, op.windows.channels, outputs, op.groups)
 
     def copy(self, weight: str, kind: Kind) -> str:
-        """C++ expression of a copy of a dense weight, which is made at its first use."""
+        """Return the C++ expression of a copy of a dense weight; the copy is registered at its first use."""
         outputs, inputs = self.program.buffers[weight].shape
         copy = WeightCopy(weight, kind, inputs, outputs)
         self.copies[copy.name] = copy
@@ -188,7 +184,7 @@ class Connections:
         if weight is not None:
             return f"net.{weight}"
         constants = self.wires(op).constants
-        assert constants is not None, "a connection without a parameter has constants"
+        assert constants is not None, "connections without a weight parameter have constants"
         name = f"{op.connection}_constants"
         if name not in self._constants:
             self._constants.add(name)
@@ -198,14 +194,14 @@ class Connections:
         return f"net.{name}"
 
     def shared(self, weight: SharedWeight) -> str:
-        """C++ expression of the columns of a weight, in shared memory or not."""
+        """Return the C++ expression of the columns of a weight, which may be in shared memory."""
         if weight not in self.shared_weights:
             self.shared_weights.append(weight)
             self.fields.append(f"Near {weight.name};")
         return weight.expression
 
     def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
-        """C++ expression of wires, which are bound at their first use."""
+        """Return the C++ expression of wires, which are bound at their first use."""
         if f"Wires {name};" not in self.fields:
             self.fields.append(f"Wires {name};")
             self.binding.append(f"net.{name} = {made()};")

@@ -1,4 +1,4 @@
-"""Copies of dense weights for products: transposed for the backward pass, or with 16 bits per number."""
+"""Copies of dense weights for products: transposed for the backward pass, or in 16 bits."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from snnc.compiler.ir.plan import Precision
 Kind = Literal["back", "rows16", "forward16", "backward16"]
 
 HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFloat16", "float16": "Float16"}
-"""C++ type of the 16-bit numbers of a precision."""
+"""C++ names of the 16-bit types, by precision."""
 LANES: Final = 32
 """Lanes of a warp (``device.hpp``)."""
 _DEPTH: Final = 16
-"""Fragments are padded to whole ones: rows to a warp's neurons, their depth to that of a product (``tensor_cores.hpp``)."""
+"""Fragments are padded: rows to the neurons of a warp, depth to that of a tensor core product (``tensor_cores.hpp``)."""
 
 
 @dataclass(frozen=True)
 class WeightCopy:
-    """A copy of a dense weight, stored as [inputs][outputs] on the device; updated when the weight changes.
+    """A copy of a dense weight on the device, updated when the weight changes; the weight itself is stored as [inputs][outputs].
 
     Attributes
     ----------
     weight
         Name of the parameter.
     kind
-        ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in fragments.
+        ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in tensor core fragments.
     inputs, outputs
         Sizes of the weight.
     """
@@ -38,12 +38,12 @@ class WeightCopy:
 
     @property
     def name(self) -> str:
-        """The member of ``Net``."""
+        """Name of the member of ``Net``."""
         return f"{self.weight}_{self.kind}"
 
     @property
     def _words(self) -> int:
-        """Words of 32 bits."""
+        """Number of 32-bit words."""
         if self.kind == "back":
             return self.inputs * self.outputs
         if self.kind == "rows16":
@@ -58,24 +58,24 @@ class WeightCopy:
 
     @property
     def field(self) -> str:
-        """C++ of the member of ``Net``."""
+        """C++ declaration of the member of ``Net``."""
         kind = {"back": "float", "rows16": "Short<Half>"}.get(self.kind, "std::uint32_t")
         return f"{kind} *{self.name};"
 
     @property
     def layout(self) -> str:
-        """Statement that allocates it."""
+        """Statement that allocates the copy."""
         return f"{self._array}.resize({self._words}u);"
 
     @property
     def binding(self) -> str:
-        """Statement that passes its address to kernels."""
+        """Statement that passes the address of the copy to kernels."""
         data = f"{self._array}.data()"
         return f"net.{self.name} = {f'reinterpret_cast<Short<Half> *>({data})' if self.kind == 'rows16' else data};"
 
     @property
     def statement(self) -> str:
-        """Statement that updates it."""
+        """Statement that updates the copy."""
         weight, to, i, o = f"net.{self.weight}", f"net.{self.name}", self.inputs, self.outputs
         return {
             "back": f"turn_weights({weight}, {i}, {o}, {to});",

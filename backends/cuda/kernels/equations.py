@@ -1,4 +1,4 @@
-"""Equations of populations as the body of a lane: one neuron of one sample, forward and backward."""
+"""Equations of populations as code for a lane (one neuron of one sample), forward and backward."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements that every lane executes, and those only for lanes with a neuron."""
+    """Statements for every lane, and statements only for lanes with a neuron."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]
 
 
 def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
-    """Return the statements of a step of the population `info`: they read sums of ports as currents, and store states and outputs.
+    """Return the statements of a step of `info`: they read the sums of the ports as currents, and store states and outputs.
 
     Parameters
     ----------
     program, info, op
-        The population's step.
+        The program, the population, and its step.
     past
-        Buffers of 16-bit numbers for the backward pass: for a state, the buffer that stores it; a saved value's own buffer is mapped to
-        itself.
+        Buffers of 16-bit histories for the backward pass: the buffer of each state is mapped to the one that stores its history, the
+        buffer of each saved value to itself.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
@@ -52,7 +52,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
 
 
 def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
-    """Return the statements of the adjoint of a step: they read the sums of ports as adjoints of outputs, and sum gradients over time.
+    """Return the statements of the adjoint of a step: they read the sums of the ports as adjoints of outputs, and sum gradients over time.
 
     Parameters
     ----------

@@ -30,15 +30,15 @@ class Gradients:
     Attributes
     ----------
     sequence_calls
-        Calls of kernels that do not depend on the network.
+        Builder of calls of kernels that do not depend on the network.
     calls
-        Statements of the host.
+        Host statements.
     lines
-        Statements of the kernel.
+        Kernel statements.
     layout
-        Statements that divide the rows into slices, one for each partial sum.
+        Statements that divide the rows into slices, each with its own partial sum.
     sums
-        Buffers in which gradients of neurons' parameters are summed over time, with their number of neurons.
+        Buffers that sum gradients of population parameters over time -> number of neurons.
     """
 
     steps: Steps

@@ -1,4 +1,4 @@
-"""Sources with a limit on the spikes that they send in a step: a second buffer of bits holds the spikes that connections receive."""
+"""Sources with a spike limit: a second bit buffer contains the spikes that are sent to connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources, without_returns
 
 @dataclass(frozen=True)
 class LimitPhase:
-    """The part of a feedback's step that chooses the spikes of a source, one warp per sample."""
+    """The phase of a feedback step that chooses the spikes of a source, one warp per sample."""
 
     name: str
     buffer: str
@@ -20,12 +20,12 @@ class LimitPhase:
 
 
 def limit_name(buffer: str) -> str:
-    """Name of the phase that chooses the spikes of a buffer."""
+    """Return the name of the phase that chooses the spikes of a buffer."""
     return f"{buffer}_limit"
 
 
 class Limits:
-    """The C++ of a program's limits.
+    """C++ for the spike limits of a program.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Limits:
     Attributes
     ----------
     sources
-        Buffers of the limited sources, with the names of their parameters.
+        Buffers of the limited sources -> names of their parameters.
     masked
         Sources for which dense connections return no gradient to dropped spikes.
     """
@@ -46,42 +46,42 @@ class Limits:
         self._program = program
 
     def received(self, buffer: str) -> str:
-        """Member of ``Net`` that connections read instead of a buffer."""
+        """Return the member of ``Net`` that connections read instead of a source's buffer."""
         return f"{buffer}_sent" if buffer in self.sources else buffer
 
     def phase(self, buffer: str) -> LimitPhase:
-        """The phase of a source that its own component reads."""
+        """Return the phase of a source that is read within its own component."""
         return LimitPhase(limit_name(buffer), buffer, self._words(buffer))
 
     def fields(self) -> list[str]:
-        """Members of ``Net``."""
+        """Return the members of ``Net``."""
         return [f"SpikeLimit {limit_name(b)};" for b in self.sources]
 
     def binding(self) -> list[str]:
-        """Statements that set them."""
+        """Return the statements that set these members."""
         return [f"net.{limit_name(b)} = {{{s.capacity}.value.data(), {s.key}.value.data()}};" for b, s in self.sources.items()]
 
     def setup(self) -> list[str]:
-        """Statements that register the buffers and the counter."""
+        """Return the statements that register the buffers and the counter."""
         return [*(f"add_sent({self.received(b)}, {b});" for b in self.sources), *(["add_dropped();"] if self.sources else [])]
 
     def choose(self, buffer: str) -> str:
-        """Statement of the host that chooses the spikes of all steps of a segment, and counts the others."""
+        """Return the host statement that chooses the spikes at all steps of a segment, and counts the dropped ones."""
         rows = f"net.{buffer}.row(0, 0), rows, {self._words(buffer)}, net.{limit_name(buffer)}"
         return f"kernels::limit_rows({rows}, first, batch, net.{self.received(buffer)}.row(0, 0), counted());"
 
     def forget(self, buffer: str, adjoint: str) -> str:
-        """Statement of the host that removes the gradient of dropped spikes from a sum over all steps of a segment."""
+        """Return the host statement that removes the gradients of dropped spikes from a sum, at all steps of a segment."""
         rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
         return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"
 
     def dropped(self, buffer: str, step: str, sample: str, neuron: str) -> str:
-        """C++ expression that is true if a spike was dropped."""
+        """Return a C++ expression that is true if a spike was dropped."""
         place = f"row({step}, {sample})"
         return f"is_dropped(net.{buffer}.{place}, net.{self.received(buffer)}.{place}, {neuron})"
 
     def row_bytes(self, buffer: str) -> int:
-        """Bytes per step and sample that a choice reads and writes."""
+        """Return the bytes per step and sample that a choice reads and writes."""
         return 2 * 4 * self._words(buffer)
 
     def _size(self, buffer: str) -> int:

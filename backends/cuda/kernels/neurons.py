@@ -1,4 +1,4 @@
-"""Populations as C++ structs: a thread's state of one neuron of one sample through time, forward and backward."""
+"""Populations as C++ structs: the state that a thread keeps for one neuron of one sample, in the forward or backward time loop."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Sum:
-    """Input of a port from outside the recurrence.
+    """The input of a port from outside the recurrence.
 
     Attributes
     ----------
     buffer
-        Buffer with one row of numbers per step; None if there is none.
+        Buffer with one row of values per step; None if the port has no such input.
     delay
-        Number of steps from the current one to the one that is read; after the end of the sequence, 0.0 is read.
+        Steps from the current step to the one that is read; after the end of the sequence, 0.0 is read.
     constant
-        C++ expression with the same value at all steps; None if there is none.
+        C++ expression of an input that is the same at all steps; None if the port has none.
     """
 
     buffer: str | None = None
@@ -34,7 +34,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class NeuronStruct:
-    """The text of a struct, by parts, as ``neuron.cu.jinja`` prints it."""
+    """The parts of a struct, as data of ``neuron.cu.jinja``."""
 
     name: str
     comment: str
@@ -44,17 +44,17 @@ class NeuronStruct:
     given: tuple[str, ...]
     """Memory reads of a step."""
     members: tuple[str, ...]
-    """Declarations of the values that a thread holds from step to step."""
+    """Declarations of the values that a thread keeps between steps."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
     step: tuple[Statement, ...]
     end: tuple[Statement, ...]
     words: tuple[tuple[int, str], ...] = ()
-    """Index and buffer of each output that is spikes."""
+    """Index and buffer of each spike output."""
 
     @property
     def spikes(self) -> str:
-        """C++ expression that is true if ``output`` is an output of spikes."""
+        """C++ expression that is true if ``output`` is a spike output."""
         return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
 
 
@@ -68,12 +68,12 @@ class _Parts:
     end: list[Statement] = field(default_factory=list)
 
     def declare(self, name: str, first: str) -> None:
-        """Declare a number that lasts from step to step; its first value is the expression `first`."""
+        """Declare a value that is kept between steps, initialised with the expression `first`."""
         self.members.append(f"float {name};")
         self.begin.append(f"{name} = {first};")
 
     def at(self, buffer: str, step: str = "t", *, short: bool = False) -> str:
-        """Return the C++ expression of the neuron's number in a buffer at a step; with `short`, numbers have 16 bits."""
+        """Return the C++ expression of the neuron's value in a buffer at a step; with `short`, values have 16 bits."""
         offset = "own_short" if short else "own"
         if f"int {offset};" not in self.members:
             self.members.append(f"int {offset};")
@@ -81,12 +81,12 @@ class _Parts:
         return f"net.{buffer}.at({step}, {offset})"
 
     def read_each_step(self, name: str, expression: str) -> None:
-        """Read a number at every step."""
+        """Add a read of a value at every step."""
         self.given.append(name)
         self.read.append(f"found.{name} = {expression};")
 
     def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
-        """Define the sum of each port: its input from outside plus that of the recurrence."""
+        """Define the sum of each port: its input from outside plus its recurrent input."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
             if name not in used:
                 continue
@@ -133,12 +133,12 @@ def forward_struct(
     Parameters
     ----------
     program, info, op
-        The population's step.
+        The program, the population, and its step.
     past
-        Buffers of 16-bit numbers for the backward pass: for a state, the buffer that stores it; a saved value's own buffer is mapped to
-        itself.
+        Buffers of 16-bit histories for the backward pass: the buffer of each state is mapped to the one that stores its history, the
+        buffer of each saved value to itself.
     sums
-        The input of each port from outside.
+        Input of each port from outside the recurrence.
     size
         Number of neurons.
     """
@@ -184,7 +184,7 @@ def backward_struct(
     sums: Sequence[Sum],
     size: int,
 ) -> NeuronStruct:
-    """Return the struct of one backward step: its ports are the adjoints of outputs, and its outputs the adjoints of currents.
+    """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs those of currents.
 
     Parameters
     ----------

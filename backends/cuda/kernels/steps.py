@@ -1,4 +1,4 @@
-"""The work of kernels in a time step: for each population the sums that reach it, forward and backward."""
+"""Code of kernels in a time step: for each population, its input sums and equations, forward and backward."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from snnc.compiler.lowering.statistics import watched
 
 @dataclass(frozen=True)
 class StepPhase:
-    """A population's part of a step: `sums` for a tile of samples, then `body` for each of them."""
+    """A population's part of a step: `sums` for a tile of samples, then `body` for each sample."""
 
     name: str
     comment: str
@@ -47,18 +47,18 @@ class StepPhase:
 
 @dataclass(frozen=True)
 class OutsideSum:
-    """Input of a population's port from outside its component, for all steps at once.
+    """The kernel that sums the input of a port from outside its component, for all steps at once.
 
     Attributes
     ----------
     name
-        Name of its kernel.
+        Name of the kernel.
     comment, size
-        The population in words, and its number of neurons.
+        Comment that names the population, and the population's number of neurons.
     to
-        The buffer that it fills.
+        Buffer that it fills.
     terms
-        Terms for a tile of samples at step ``t``.
+        Terms of the sum, for a tile of samples at step ``t``.
     """
 
     name: str
@@ -69,23 +69,23 @@ class OutsideSum:
 
 
 class Steps:
-    """Writes the phases of a program.
+    """Generates the phases and kernels of a program's populations.
 
     Parameters
     ----------
     storage
         Storage of the program's buffers.
     precision
-        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: also of forward products and of stored
-        histories.
+        ``"bfloat16"``: the factors of dense backward products and deltas have 16 bits; ``"float16"``: also the factors of forward
+        products and stored histories.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
         self.storage = storage
         self.half = HALVES[precision]
-        """C++ type of numbers of 16 bits."""
+        """C++ name of the 16-bit type."""
         self.rounds_forward = precision == "float16"
-        """Whether forward products and the past are rounded too: with the 8 bits of a bfloat16 other neurons would fire."""
+        """Whether forward products and histories are also rounded; with the 8 bits of bfloat16, different neurons would fire."""
         self.program = storage.program
         self.schedule = KernelOrder(storage.program)
         self.connections = Connections(storage)
@@ -94,46 +94,46 @@ class Steps:
     # ---- forward -----------------------------------------------------------------------------------------------------
 
     def neuron_step(self, population: str) -> NeuronStep:
-        """The forward operation of a population."""
+        """Return the forward operation of a population."""
         return next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == population)
 
     def neuron_adjoint(self, population: str) -> NeuronAdjoint:
-        """The backward operation of a population."""
+        """Return the backward operation of a population."""
         return next(op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population)
 
     def forward_struct(self, population: str) -> NeuronStruct:
-        """The neuron of a population outside of feedbacks."""
+        """Return the struct of a population that is not in a feedback loop."""
         op, info = self.neuron_step(population), self.population(population)
         sums = [self._outside(current) for current in op.currents]
         return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
 
     def _outside(self, current: str) -> Sum:
-        """Expression with which a neuron reads its current's input from outside."""
+        """Return the input of a current from outside its component, as its neuron reads it."""
         if self.incoming(current, outside=True):
             return Sum(f"c_{current}")
         biases = self.biases(current)
         return Sum(constant=" + ".join(f"net.{bias}[n]" for bias in biases) if biases else None)
 
     def incoming(self, current: str, *, outside: bool) -> list[ConnectionOp]:
-        """Inputs of a current, from outside its component or from within."""
+        """Return the operations that add to a current, from outside its component or from within."""
         operations = [op for op in self.program.forward if isinstance(op, ConnectionOp) and op.target == current]
         return [op for op in operations if self.schedule.outside(op) == outside]
 
     def outside_sum(
         self, name: str, population: str, to: str, op: ConnectionOp | RecordAdjoint | InputGradient, *, first: bool
     ) -> OutsideSum:
-        """A network-specific kernel that adds an input from outside, for all steps at once.
+        """Return a network-specific kernel that adds an input from outside, for all steps at once.
 
         Parameters
         ----------
         name
             Name of the kernel.
         population, to
-            The target population, and the member of ``Net`` that holds the sum.
+            The target population, and the member of ``Net`` for the sum.
         op
             The input, or the gradient.
         first
-            Whether the sum is still empty.
+            Whether this is the first input, which initialises the sum.
         """
         info = self.population(population)
         begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)
@@ -143,7 +143,7 @@ class Steps:
         return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (begin, term))
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
-        """Phases of the populations of a feedback."""
+        """Return the phases of the populations of a feedback loop."""
         found = []
         for population in component.populations:
             op, info = self.neuron_step(population), self.population(population)
@@ -152,14 +152,14 @@ class Steps:
         return found
 
     def biases(self, current: str) -> tuple[str, ...]:
-        """Initial value of a current."""
+        """Return the biases with which a current is initialised."""
         return next((op.biases for op in self.program.forward if isinstance(op, Fill) and op.target == current), ())
 
     def _start(self, current: str, port: int = 0) -> Begin:
         return Begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
 
     def _inputs(self, port: int, current: str) -> list[Term]:
-        """The current's sum from outside, or its biases, and the inputs from within the component."""
+        """Return the terms of a current: its sum from outside, or its biases, and the inputs from within the component."""
         begin = self._start(current, port)
         if self.incoming(current, outside=True):
             begin = Begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -198,18 +198,18 @@ class Steps:
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     def backward_struct(self, population: str) -> NeuronStruct:
-        """The adjoint of the neuron of a population outside of feedbacks."""
+        """Return the adjoint struct of a population that is not in a feedback loop."""
         op, info = self.neuron_adjoint(population), self.population(population)
         sums = [self._outside_adjoint(output) for output in op.outputs]
         return backward_struct(self.program, info, op, self.past(op), self._rounded_deltas(op), sums, self.neurons(info.id))
 
     def gradients(self, output: str, *, outside: bool) -> list[RecordAdjoint | InputGradient]:
-        """Gradients of an output, from outside its component or from within."""
+        """Return the operations that add to the adjoint of an output, from outside its component or from within."""
         coming = [op for op in self.program.backward if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == output]
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """Return the expression of an output's gradient from outside: a record's adjoint is read in place, other sums from a buffer."""
+        """Return the gradient of an output from outside: the adjoint of a record is read in place, other sums from a buffer."""
         coming = self.gradients(output, outside=True)
         if not coming:
             return Sum()
@@ -218,12 +218,12 @@ class Steps:
         return Sum(f"d_{coming[0].target}", coming[0].source.delay)
 
     def summed_adjoint(self, output: str) -> bool:
-        """Whether an output's gradients from outside are summed in a separate buffer."""
+        """Return whether the gradients of an output from outside are summed in a separate buffer."""
         coming = self.gradients(output, outside=True)
         return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
 
     def feedback_backward(self, component: Feedback) -> list[StepPhase]:
-        """Phases of the populations of a feedback that have an adjoint."""
+        """Return the phases of the populations of a feedback loop that have an adjoint."""
         found = []
         for population in component.populations:
             if not self.schedule.learns(population):
@@ -237,7 +237,7 @@ class Steps:
         return {current for current in op.currents if self.rounds_delta(current)}
 
     def _gradients(self, port: int, output: str) -> list[Term]:
-        """The output's sum of gradients from outside, if there is one, and the other gradients."""
+        """Return the gradients of an output: the sum from outside, if any, and the gradients from within the component."""
         begin, operations = Begin(port, "0.0f"), self.gradients(output, outside=False)
         if self.summed_adjoint(output):
             begin = Begin(port, f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -246,7 +246,7 @@ class Steps:
         return [begin, *(self._gradient(op, port) for op in operations)]
 
     def _gradient(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
-        """Gradient at a step; none comes from after the sequence."""
+        """Return the term of a gradient at a step; after the end of the sequence, it is 0."""
         term = self._gradient_at(op, port)
         if isinstance(op, DenseInputGradient) and op.source.buffer in self.limits.masked:
             term = ToSent(port, self.limits.dropped(op.source.buffer, "t", "item.sample + s", "item.column"), term)
@@ -276,7 +276,7 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
-        """Map each state buffer that the backward pass reads to the buffer of its 16-bit history, and saved buffers to themselves."""
+        """Return the state buffers that the backward pass reads -> the buffers of their 16-bit histories; saved buffers -> themselves."""
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
@@ -285,20 +285,20 @@ class Steps:
         return kept | {name: name for name in op.saved}
 
     def rounds_delta(self, current: str) -> bool:
-        """Whether deltas of a current are stored as bfloat16; those that a caller reads are not."""
+        """Return whether the deltas of a current are stored as bfloat16; deltas that a caller reads are float32."""
         owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
         return self.half is not None and self.population(owner).label not in watched(self.program)
 
     def population(self, id_: str) -> PopulationInfo:
-        """The population with an id."""
+        """Return the population with an id."""
         return next(p for p in self.program.populations if p.id == id_)
 
     def spikes(self, buffer: str) -> bool:
-        """Whether a buffer is stored as bits."""
+        """Return whether a buffer is stored as bits."""
         return self.program.buffers[buffer].kind == "spikes"
 
     def records(self) -> list[dict[str, object]]:
-        """Code that copies the records of all steps."""
+        """Return the code that copies the records of all steps."""
         found: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, Record):
@@ -311,7 +311,7 @@ class Steps:
         return found
 
     def _columns(self, op: DenseProduct, inputs: int, outputs: int) -> str:
-        """C++ expression of the columns of a weight [inputs][outputs], in shared memory or not; never outside the time loop."""
+        """Return the C++ expression of the columns of a weight [inputs][outputs], inside the time loop possibly in shared memory."""
         if self.schedule.outside(op):
             return f"Columns{{net.{op.weight}, {outputs}, item.column}}"
         reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
@@ -319,7 +319,7 @@ class Steps:
         return self.connections.shared(weight)
 
     def _transposed_columns(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
-        """The same of its copy [outputs][inputs]."""
+        """Return the same for the transposed copy [outputs][inputs]."""
         reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")
@@ -335,5 +335,5 @@ class Steps:
         return f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
 
     def neurons(self, population: str) -> int:
-        """Neurons of a population."""
+        """Return the number of neurons of a population."""
         return math.prod(self.population(population).shape)

@@ -1,4 +1,4 @@
-"""Terms of the sums of a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` prints their loops."""
+"""Terms of the sums for a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` prints the loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_operations import BufferValue
 
 @dataclass(frozen=True)
 class Begin:
-    """Sets a port's sums to an expression of sample ``s``, for all samples of a tile, or only for `existing` ones."""
+    """Sets the sums of a port to an expression of sample ``s``, for all samples of a tile or only for existing ones (`existing`)."""
 
     port: int
     value: str
@@ -58,7 +58,7 @@ class SumCall:
 
 @dataclass(frozen=True)
 class FromLater:
-    """Adds a gradient from `delay` steps later, or nothing if that is after the end of the sequence."""
+    """Adds a gradient from `delay` steps later, if that step exists."""
 
     delay: int
     term: Term
@@ -67,7 +67,7 @@ class FromLater:
 
 @dataclass(frozen=True)
 class ToSent:
-    """Adds a gradient, except to neurons whose spike was dropped: `dropped` is an expression of sample ``s``."""
+    """Adds a gradient, except to neurons whose spikes were dropped; `dropped` is an expression of sample ``s``."""
 
     port: int
     dropped: str
@@ -79,5 +79,5 @@ Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | SumCall | FromLate
 
 
 def step_expression(source: BufferValue, *, back: bool) -> str:
-    """C++ expression of the step that is read: an earlier one of a source, a later one of an adjoint."""
+    """Return the C++ expression of the step that is read: an earlier one for a source, a later one for an adjoint."""
     return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"

@@ -1,1 +1,1 @@
-"""The order of the CUDA kernels, the buffers between them, and their predicted times."""
+"""Schedule of the CUDA kernels, buffers between them, and their predicted times."""

@@ -1,4 +1,4 @@
-"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which chooses among the shapes of ``recurrent_core.cuh``."""
+"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_core.cuh``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 _SHARED = 232448
 _CLOCK = 1.66e9
 MOST_NEURONS = 2048
-"""Neurons whose weights find room on a card, in teams that reach each other over memory."""
+"""Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
 
 @dataclass(frozen=True)
 class CoreShape:
-    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: its blocks do not form a cluster."""
+    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: blocks do not form a cluster."""
 
     blocks: int
     groups: int

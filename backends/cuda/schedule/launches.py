@@ -1,4 +1,4 @@
-"""The launches of a training step as data: the work of each, its bytes and its multiplications."""
+"""Kernel launches of a training step as data: their work in bytes and multiplications."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from snnc.compiler.ir.step_operations import (
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
-"""Maximum size of a launch that is read back."""
+"""Maximum value that is accepted in a launch that is read back."""
 TILE: Final = 128
 NARROW: Final = 32
-"""Rows and columns of a block's tile of a product, and its columns if the product has few."""
+"""Rows and columns of the tile of a product that a block computes, and its columns if the product has few."""
 SPIKE_PARTS: Final = 2
-"""Products that a gradient of float32 takes if its source is spikes: these are exact, and only deltas are split."""
+"""Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
 _MOST_SLICES: Final = 128
 _DEPTH: Final = 32
@@ -45,22 +45,22 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Its kind, and its phase.
+        Kind of the kernel, and its phase.
     of
-        The author's name of the population or connection.
+        Label of the population or connection.
     row_bytes, fixed_bytes
-        Bytes read and written for each row (a step of a sample), and independent of the rows.
+        Bytes read and written per row (a step of a sample), and independently of the rows.
     depth, width
-        For a product: summands of a result, and results per row. For a convolution: the same for a position, in whole fragments.
+        For a product: summands per result, and results per row. For a convolution: the same per position, in whole fragments.
     positions
-        Positions of a convolution in a row; 1 elsewhere.
+        For a convolution: positions per row; otherwise 1.
     parts
         Number of 16-bit products that replace a float32 product.
     neurons, levels
-        For a walk, a core or a feedback: its neurons, and barriers per step.
+        For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        Of a feedback: weights that a step reads for each sample or tile, and those that lists of spikes choose from; ``depth`` is then the
-        largest number of inputs of a neuron whose weights are all read.
+        For a feedback loop: weights that a step reads for each sample or tile, and weights that are selected by lists of spikes.
+        ``depth`` is then the largest number of inputs of a neuron whose weights are all read.
     """
 
     kind: Kind
@@ -78,17 +78,17 @@ class Launch:
     listed: int = 0
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON types."""
+        """Return the launch as JSON types."""
         return asdict(self)
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Launch:
-        """Undo :meth:`to_data`."""
+        """Return the inverse of :meth:`to_data`."""
         return Launch(**data)
 
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches in a project's description; None if there are none, or the description is invalid."""
+    """Return the launches in the description of a project; None if they are missing or invalid."""
     if not isinstance(data, list) or not all(_is_launch(one) for one in data):
         return None
     return [Launch.from_data(one) for one in data] or None
@@ -108,12 +108,12 @@ def filled(count: int, unit: int) -> int:
 
 
 def columns_of_tile(width: int) -> int:
-    """Columns of a block's tile of a product."""
+    """Return the columns of the tile of a product that a block computes."""
     return NARROW if width <= NARROW else TILE
 
 
 def slice_rows(rows: int, inputs: int, outputs: int) -> int:
-    """Rows of a slice of a dense weight's gradient, as ``whole_slice_rows`` of ``whole_products.cu`` finds them on any device."""
+    """Return the rows of a slice of a dense weight's gradient, as ``whole_slice_rows`` of ``whole_products.cu`` does on any device."""
     rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
@@ -132,14 +132,14 @@ class Launches:
     Parameters
     ----------
     steps
-        The work of the kernels.
+        Kernels of the program.
     """
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
     def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
-        """The contribution of an operation to the sum from outside for the population of that name."""
+        """Return the launch that adds the contribution of an operation to the outside sum of the population `label`."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
             return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
@@ -156,7 +156,7 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """The launch of a weight's gradient; None for a weight of few numbers."""
+        """Return the launch of a weight's gradient; None for small weights."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs

@@ -1,4 +1,4 @@
-"""The schedule of a network's program: kernels, the buffers between them, and the order of their launches."""
+"""Launch plan of a program: its kernels, the buffers between them, and the order of launches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SharedWeights = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback, forward and backward, and their arguments."""
+    """The kernels of a feedback loop, forward and backward, and their arguments."""
 
     name: str
     forward_phases: tuple[StepPhase, ...]
@@ -49,17 +49,17 @@ class RecurrentCore:
     name
         The population.
     size, port, output, delay
-        Its number of neurons; the current that the recurrence adds to, the output that it reads, and its delay.
+        Number of neurons; index of the current that the recurrence adds to and of the output that it reads; delay of the recurrence.
     weight, spikes, delta
-        Members of ``Net``: weights, the output's spikes, the current's adjoint.
+        Members of ``Net``: weights, spikes of the output, adjoint of the current.
     forward_parts, backward_parts
-        Numbers of 16 bits that a weight is split into.
+        Number of 16-bit values into which a weight is split.
     goes_back
         Whether gradients flow through the recurrence.
     feedback
         The kernels that run if the weights do not fit.
     limit, source
-        Name of the limit of the spikes, and their buffer before the choice; empty if all are sent.
+        Name of the spike limit, and buffer of the spikes before the choice; empty if all spikes are sent.
     masked
         Whether dropped spikes receive no gradient.
     """
@@ -83,40 +83,40 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Temporary numbers per step and sample, shared by all components: in training and in inference."""
+    """Temporary values per step and sample, shared by all components: in training, and in inference."""
 
     training: int
     inference: int
 
 
 class LaunchPlan:
-    """The kernels of a program, in order.
+    """The kernels of a program, in launch order.
 
     Parameters
     ----------
     steps
-        Work of the kernels.
+        Kernels of the time steps.
     sequence_calls
-        Network-independent calls.
+        Builder of calls of network-independent kernels.
     trains
-        Whether there is a backward pass.
+        Whether the program has a backward pass.
 
     Attributes
     ----------
     neurons
-        Structs of the populations outside of feedbacks.
+        Structs of populations that are not in a feedback loop.
     sums
-        Kernels for inputs from outside a component.
+        Kernels that sum inputs from outside a component.
     feedbacks
-        Kernels of components with barriers.
+        Kernels of feedback components, which use barriers.
     cores
         Populations whose recurrence stays on chip.
     forward, backward
-        Statements of the host that launch all of them.
+        Host statements that launch all kernels.
     launches
         The launches as data.
     fields, binding
-        Buffers of the sums: members of ``Net``, and statements that set their addresses.
+        Buffers of outside sums: members of ``Net``, and statements that set their addresses.
     """
 
     def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
@@ -149,7 +149,7 @@ class LaunchPlan:
             c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
         if isinstance(component, Walk) and self._passes_on(component.population):
-            # The population outputs its input unchanged, so the sum is written directly to its output.
+            # The population passes its input on unchanged, so the sum is written directly to its output.
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
@@ -209,14 +209,14 @@ class LaunchPlan:
                 self.backward.append(f"{name}.backward(net, run_of);")
 
     def _choose(self, buffer: str, label: str) -> None:
-        """Add the choice of the spikes that a limited source sends."""
+        """Add the launch that chooses the spikes of a limited source."""
         limits = self._steps.limits
         if buffer in limits.sources:
             self.forward.append(limits.choose(buffer))
             self.launches.append(Launch("pack", "forward", label, limits.row_bytes(buffer)))
 
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
-        """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
+        """Add the launches that sum the outside inputs of a current or, in the backward pass, the outside gradients of an output."""
         coming: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
         coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
         masked = way is self.backward and port in self._steps.limits.masked
@@ -257,7 +257,7 @@ class LaunchPlan:
         return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], **sizes)
 
     def _walked_bytes(self, population: str) -> int:
-        """Bytes of a row: sums in, and histories or deltas out (or in, on the way back)."""
+        """Return the bytes of a row: sums that are read, and histories and deltas that are written or, in the backward pass, read."""
         kernel = self._steps.population(population).kernel
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
@@ -275,7 +275,7 @@ class LaunchPlan:
             limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
-            # A float16 weight does not fit into one bfloat16 number.
+            # A float16 weight does not fit in one bfloat16 value.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,
@@ -285,7 +285,7 @@ class LaunchPlan:
         )
 
     def _passes_on(self, population: str) -> bool:
-        """Return whether a population outputs the sum of one port unchanged, and stores nothing."""
+        """Return whether a population passes the sum of one port on unchanged, and stores nothing."""
         kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
         if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
             return False
@@ -294,18 +294,18 @@ class LaunchPlan:
         return same and bool(self._steps.incoming(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
-        """Return whether the adjoint of its current is the sum of its output's gradients."""
+        """Return whether the adjoint of the population's current equals the sum of the gradients of its output."""
         op = self._steps.neuron_adjoint(population)
         return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
 
     def _float_deltas(self, population: str) -> list[str]:
-        """Return the currents whose deltas have float32 buffers; these may hold the sums until the deltas are written."""
+        """Return the currents with float32 deltas; their buffers can store the sums until the deltas are written."""
         if not self._steps.schedule.learns(population):
             return []
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
     def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
-        """Add buffers: those of `same` share memory with a current's deltas; the others share it with other components."""
+        """Add buffers of sums: those in `same` share memory with the deltas of a current, the others with other components."""
         used = 0
         own = [s for s in sums if s[0] not in same]
         for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
@@ -380,7 +380,7 @@ class LaunchPlan:
 
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
-    """Return the statements that load a block's weights into shared memory, and their places; weights with the most rows come first."""
+    """Return the statements that load a block's weights into shared memory, and their allocations; those with the most rows come first."""
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)

@@ -1,4 +1,4 @@
-"""The predicted time of a training step on a GPU, from its launches and rates measured on one card."""
+"""Prediction of the time of a training step on a GPU, from its launches and from rates measured on one card."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 
 @dataclass(frozen=True)
 class Card:
-    """Rates of a GPU.
+    """Measured rates of a GPU.
 
     Attributes
     ----------
     name
-        Its name, as the driver reports it.
+        Name, as the driver reports it.
     processors, clock
-        Multiprocessors, and cycles per second of them.
+        Number of multiprocessors, and their cycles per second.
     memory
-        Bytes per second that kernels read and write, added up.
+        Bytes per second that kernels read and write in total.
     product, group_product, convolution, convolution_gradient
-        Multiplications of fragments that kernels reach, per second and multiprocessor; ``group_product``: those of groups of four warps.
+        Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: in warpgroups.
     tile
-        Seconds of a product's tile besides its multiplications: its first copies, its results.
+        Seconds of a tile of a product besides its multiplications: for its first copies and its results.
     gathered
-        Numbers per second that all multiprocessors gather into the fragments of a convolution.
+        Values per second that all multiprocessors gather into the fragments of a convolution.
     table
         Bytes per second that connections with tables read and write.
     launch, step
-        Seconds of a kernel's start and end inside a graph, and of a neuron's step in a walk.
+        Seconds to start and end a kernel inside a graph, and seconds per step of a walk.
     host
-        Seconds of a training step during which the device waits for the host.
+        Seconds of a training step in which the device waits for the host.
     """
 
     name: str
@@ -71,10 +71,10 @@ H100: Final = Card(
     step=0.08e-6,
     host=60e-6,
 )
-"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 per cycle and multiprocessor from registers; launches
-in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: that products reach half of this rate, and by groups of
-warps 0.6 of the 2,048 of the data sheet (a prototype's products of W1 at B = 1024 and of W2 took 0.68 to 0.84); a tile's 3,000 cycles
-besides; the share of memory's 3.0 TB/s; a step of a walk; the host."""
+"""Measured on one H100 on 2026-11-23: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; launches in a graph
+(0.9 us, and the end of a kernel); convolutions and tables. Assumed: products reach half of this rate, and in warpgroups 0.6 of the 2,048 of
+the data sheet (a prototype reached 0.68 to 0.84 for the products of W1 at B = 1024 and of W2); 3,000 more cycles per tile; the fraction of
+the memory's 3.0 TB/s; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Predicted:
     bytes: int
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON types."""
+        """Return the prediction as JSON types."""
         launch = self.launch
         return {"kind": launch.kind, "way": launch.way, "of": launch.of, "bytes": self.bytes, "us": 1e6 * self.seconds, "by": self.by}
 
@@ -98,7 +98,7 @@ def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H10
 
 
 def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
-    """Return the seconds of a step, including the host's part."""
+    """Return the seconds of a step, including the time of the host."""
     return sum(one.seconds for one in found) + card.host
 
 
@@ -117,7 +117,7 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     Returns
     -------
     dict or None
-        Name of the card, seconds of the step, those spent waiting for the host, and the launches in their order; None if the project
+        Name of the card, seconds of the step, seconds spent waiting for the host, and the launches in order; None if the project
         does not describe its launches.
     """
     launches = read_launches(description.get("launches"))
@@ -169,16 +169,16 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:
-    """Seconds of a product's tiles, in whole rounds over the multiprocessors; those of a gradient are cut into slices that fill them."""
+    """Return the seconds of the tiles of a product, in waves over the multiprocessors; a gradient is split into slices to fill them."""
     across = columns_of_tile(launch.width)
-    # A gradient whose source is numbers has parts of both factors in shared memory: single warps multiply.
+    # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
     rate, beside = (card.group_product, card.tile) if groups else (card.product, 0.0)
     if launch.way == "gradient":
         length = slice_rows(rows, launch.depth, launch.width)
         slices, numbers = math.ceil(rows / length), launch.depth * launch.width
         rounds = math.ceil(math.ceil(launch.depth / 128) * math.ceil(launch.width / across) * slices / card.processors)
-        # Slices are written here, and read by the update.
+        # The gradient kernel writes slices, and the update reads them.
         return rounds * (length * 128 * across * launch.parts / rate + beside) + 2 * FLOAT * slices * numbers / card.memory
     rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
     return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + beside)

@@ -1,7 +1,7 @@
-"""The kernels and their order: all work outside of recurrences is done outside the time loop.
+"""Division of a program into components with their own kernels; only recurrences run in a time loop with barriers.
 
-The populations' graph is condensed (Tarjan's strongly connected components): a component's inputs from outside are computed for all
-steps and samples at once; then its own time loop runs.
+The graph of populations is condensed to its strongly connected components (Tarjan). The inputs of a component from outside are computed for
+all steps and samples at once; then its own time loop runs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from snnc.compiler.lowering.spike_limits import limited_sources
 
 @dataclass(frozen=True)
 class Feedback:
-    """Populations that feed back to each other in any way: teams of blocks run through the steps, with barriers.
+    """Populations that feed back to each other in any way: teams of blocks run the steps, with barriers.
 
     Attributes
     ----------
     name
-        Prefix of the names of its kernels.
+        Prefix of kernel names.
     populations
         Populations of the component, in the order of the program.
     forward, backward
-        Schedule of each direction; in the forward pass, a limited source's choice of spikes is scheduled like a population.
+        Schedule of each pass; in the forward pass, the spike choice of a limited source is scheduled like a population.
     limits
-        Sources in the component with a limited number of spikes.
+        Sources in the component with a spike limit.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Walk:
-    """A population without recurrence: one thread computes a neuron of a sample at all steps."""
+    """A population without recurrence: one thread computes all steps of a neuron of a sample."""
 
     population: str
 
@@ -60,11 +60,11 @@ class RecurrentLoop:
     Attributes
     ----------
     population
-        Its id.
+        Id of the population.
     recurrence
-        The connection.
+        The recurrent connection.
     otherwise
-        Its alternative if its weights do not fit.
+        Alternative if the weights do not fit on chip.
     """
 
     population: str
@@ -81,7 +81,7 @@ Component = Walk | RecurrentLoop | Feedback
 
 
 class KernelOrder:
-    """The components of a program, in an order in which each reads only those before it.
+    """The components of a program, in topological order.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class KernelOrder:
     Attributes
     ----------
     components
-        The components, in the order of the forward pass.
+        Components in the order of the forward pass.
     """
 
     def __init__(self, program: StepProgram) -> None:
@@ -113,16 +113,16 @@ class KernelOrder:
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: ConnectionOp) -> bool:
-        """Whether the source of `op` is complete for all steps before its target's component runs: an input, or an earlier component."""
+        """Return whether the source of `op` is complete before the component of its target runs: an input, or an earlier component."""
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
     def returns_from_outside(self, op: InputGradient) -> bool:
-        """Whether `op` reads the deltas of a component after that of its source."""
+        """Return whether `op` reads the deltas of a later component than that of its source."""
         return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
 
     def learns(self, population: str) -> bool:
-        """Whether a population has an adjoint."""
+        """Return whether a population has an adjoint."""
         return population in self._adjoints
 
     def _component(self, members: tuple[str, ...], number: int) -> Component:
@@ -145,7 +145,7 @@ class KernelOrder:
         return owner is not None and owner in members and self._reader[op.target] in members
 
     def _limited_edges(self, own: Collection[ConnectionOp]) -> list[Edge]:
-        """Return the connections of a component; readers of a limited source read its choice of spikes, which follows the source's step."""
+        """Return the connections of a component; readers of a limited source depend on its spike choice, which follows its step."""
         found: list[Edge] = []
         for op in own:
             buffer, owner = op.source.buffer, self._owner[op.source.buffer]

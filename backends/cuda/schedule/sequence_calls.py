@@ -1,4 +1,4 @@
-"""Work outside the time loop, as calls of general kernels for all steps and samples at once."""
+"""Calls of network-independent kernels, which process all steps and samples at once, outside the time loop."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from snnc.compiler.ir.step_operations import (
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
 _FORWARD: Final[dict[tuple[Use, Precision], str]] = {("SPIKES", "float16"): "ROUNDED", ("NUMBERS", "float16"): "HALF_WEIGHTS"}
-"""Factors of forward products; all others are split."""
+"""Form of the factors of forward products, by precision; those of other precisions are split."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 _GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
 
 
 @dataclass(frozen=True)
 class PreparedWeight:
-    """A dense weight as a product reads it.
+    """A dense weight in the layout that a product reads.
 
     Attributes
     ----------
     weight, use, factors
-        The parameter, the product, and the form of its factors (``whole_products.hpp``).
+        The parameter, the product, and the form of the factors (``whole_products.hpp``).
     inputs, outputs
-        Its numbers of inputs and outputs.
+        Size of the weight.
     """
 
     weight: str
@@ -51,7 +51,7 @@ class PreparedWeight:
 
     @property
     def name(self) -> str:
-        """Name of the session's member that stores it."""
+        """Name of the session's member that stores the copy."""
         return f"{self.weight}_{self.use.lower()}"
 
     @property
@@ -61,34 +61,34 @@ class PreparedWeight:
 
     @property
     def given(self) -> str:
-        """C++ expression that is passed to products."""
+        """C++ argument for products."""
         return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
 
     @property
     def layout(self) -> str:
-        """Statement that allocates it."""
+        """Statement that allocates the copy."""
         return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
 
     @property
     def statement(self) -> str:
-        """Statement that updates it."""
+        """Statement that updates the copy."""
         return f"prepare_weights({self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}});"
 
 
 @dataclass
 class SequenceCalls:
-    """Collects calls, with the weights and temporary memory that they need.
+    """Creates calls, and collects the weights and temporary memory that they need.
 
     Attributes
     ----------
     steps
-        The network's kernels.
+        Kernels of the time steps.
     precision
         Precision of factors.
     prepared
-        Weights that products read, by name.
+        Prepared weights that products read, by name.
     work
-        C++ expressions of the temporary memory of each call, in numbers; ``rows`` are those of a segment.
+        C++ expressions of the temporary memory of each call, in values; ``rows`` are those of a segment.
     """
 
     steps: Steps
@@ -97,16 +97,16 @@ class SequenceCalls:
     work: dict[str, None] = field(default_factory=dict)
 
     def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Return the call that adds the inputs to the rows of `to`; None if this needs a network-specific kernel.
+        """Return the call that adds the inputs to the rows of `to`; None if a network-specific kernel is needed.
 
         Parameters
         ----------
         op
-            The operation with an input from outside a component.
+            The operation, whose source is outside the component of its target.
         to
-            Member of ``Net``.
+            Member of ``Net`` for the sum.
         first
-            Whether this is the first call that writes the rows: it stores sums, with biases, instead of adding.
+            Whether this is the first call that writes the rows: it stores sums and biases instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -132,7 +132,7 @@ class SequenceCalls:
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
     def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
-        """Return the call that adds gradients to the rows of `to`; None if this needs a network-specific kernel."""
+        """Return the call that adds gradients to the rows of `to`; None if a network-specific kernel is needed."""
         short, delay = self.steps.rounds_delta(op.target), op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
@@ -151,7 +151,7 @@ class SequenceCalls:
         forward = self.steps.connections.operation(op.connection)
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
         if is_maximum(op):
-            # The values of the forward pass decide which was the largest.
+            # The maximum is found again from the values of the forward pass.
             read, (disjoint, complete) = self._rows(BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
             if disjoint:
                 size = self.steps.storage.size(op.source.buffer)
@@ -207,7 +207,7 @@ class SequenceCalls:
         return made.given
 
     def _first(self, source: BufferValue) -> str:
-        """Return the C++ expression of the row that step 0 of the first sample reads."""
+        """Return the C++ expression of the row that is read at step 0 of the first sample."""
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
     def _rows(self, source: BufferValue) -> str:

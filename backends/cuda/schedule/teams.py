@@ -1,4 +1,4 @@
-"""Predicted seconds of a feedback, as in ``sharing.hpp``, which chooses how blocks share samples and neurons."""
+"""Predicted seconds of a feedback loop, by the model of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _WARPS: Final = 16
 _TILES: Final = (1, 8)
 _ACTIVITY: Final = 0.05
 _ROW: Final = {1: 57.0, 8: 82.0}
-"""Cycles of a row out of L2 for a warp, by tile."""
+"""Cycles in which a warp reads a row from L2, by tile."""
 _LISTS: Final = 7000.0
 
 
 @dataclass(frozen=True)
 class TeamWork:
-    """A step of a feedback, one way through time.
+    """Work of one step of a feedback loop, forward or backward.
 
     Attributes
     ----------
     levels
-        Barriers.
+        Barriers per step.
     neurons
-        Neurons of all populations.
+        Number of neurons of all populations.
     listed, dense
-        Weights that lists of spikes choose from, and weights that are all read.
+        Weights that are selected by lists of spikes, and weights that are all read.
     rows
-        Rows of the dense ones that a warp goes through for 32 neurons.
+        Rows of dense weights that a warp reads for 32 neurons.
     """
 
     levels: int
@@ -40,7 +40,7 @@ class TeamWork:
 
 
 def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
-    """Return the seconds of the fastest teams and tile, with all weights out of L2."""
+    """Return the seconds of the fastest choice of teams and tile, if all weights are read from L2."""
     return steps * min(_cycles(work, batch, blocks, tile) for blocks in (1, 2, 4, 8, 16, 32, 64, 128) for tile in _TILES) / _CLOCK
 
 

@@ -1,4 +1,4 @@
-"""The wavefront schedule: populations run a few barriers apart, so that all of them work at the same time if the connections allow it."""
+"""The wavefront schedule: populations run a few barriers apart, so that all of them run concurrently if the connections allow it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Edge = tuple[str, str, int]
-"""A population, another one that reads it, and the delay of the connection."""
+"""A source population, a target population, and the delay of their connection."""
 
 
 @dataclass(frozen=True)
 class SkewedPopulation:
-    """A population in a stretch of the schedule; it lags `skew` time steps behind the earliest populations."""
+    """A population in a stretch of the schedule; it runs `skew` time steps after the earliest populations."""
 
     name: str
     skew: int
@@ -19,7 +19,7 @@ class SkewedPopulation:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The schedule of a time step: its stretches (the work between two barriers), each followed by a barrier, and the largest skew.
+    """The schedule of a time step: its stretches (work between two barriers), each followed by a barrier, and the largest skew.
 
     A network of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
     """
@@ -29,9 +29,9 @@ class Wavefront:
 
 
 def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
-    """Find the smallest number of barriers per time step, and with it the earliest stretch for each population.
+    """Return the schedule with the fewest barriers per time step, with each population in its earliest possible stretch.
 
-    With M barriers per step, population p runs time step t in stretch M t + f(p). A value that it reads from q with delay d must be at
+    With M barriers per step, population p runs time step t in stretch M t + f(p). A value read from q with delay d must be at
     least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times its delays (Leiserson and
     Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
 
@@ -60,7 +60,7 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
 
 
 def _times(names: Sequence[str], edges: Sequence[Edge], barriers: int) -> dict[str, int] | None:
-    """Return f for every population, by longest paths; None if a cycle makes them infinite."""
+    """Return f for every population, computed as longest paths; None if a cycle makes them infinite."""
     found = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
         changed = False

@@ -8,7 +8,7 @@ if(NOT TARGET poplar)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplar.so"
     IMPORTED_SONAME "libpoplar.so"
     INTERFACE_INCLUDE_DIRECTORIES "${_poplar_prefix}/include"
-    INTERFACE_COMPILE_FEATURES cxx_std_17
+    INTERFACE_COMPILE_FEATURES cxx_std_11
     INTERFACE_LINK_LIBRARIES Threads::Threads)
 endif()
 
@@ -18,21 +18,25 @@ if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplibs.so"
     IMPORTED_SONAME "libpoplibs.so"
     INTERFACE_LINK_LIBRARIES poplar)
-  foreach(_poplar_library poputil popops poplin popnn poprand popsparse popfloat gcl pva)
+  foreach(_poplar_library poputil popops poplin popnn poprand popsparse popfloat gcl)
     add_library(${_poplar_library} INTERFACE IMPORTED)
     set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplibs)
+  endforeach()
+  foreach(_poplar_library pva pvti)
+    add_library(${_poplar_library} INTERFACE IMPORTED)
+    set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplar)
   endforeach()
   unset(_poplar_library)
 endif()
 
-# Headers for what programs include beside Poplar's and a machine may lack: searched last.
+# Headers of other libraries that programs include and a machine may lack: searched last.
 if(EXISTS "${_poplar_prefix}/fallback")
   set_property(TARGET poplar PROPERTY INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter \"${_poplar_prefix}/fallback\"")
 endif()
 
-# What older compilers took compiles: a second try where the first fails for a lambda outside of functions.
+# Code for older compilers: compilation is repeated if it fails because of a lambda outside a function.
 if(EXISTS "${_poplar_prefix}/bin/launcher")
-  # Also for targets of other folders than the one that looks for the package.
+  # Also for targets outside the folder that calls find_package.
   set_property(GLOBAL PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
 endif()
 

@@ -1,4 +1,4 @@
-// Builtins by the short names that older codelets give them.
+// Builtins under the short names in older codelets.
 #ifndef SNNC_IPU_BUILTINS_H
 #define SNNC_IPU_BUILTINS_H
 #include <poplar/VectorTypes.hpp>

@@ -1,4 +1,4 @@
-// Vector types by their usual header.
+// Vector types in their usual header.
 #ifndef SNNC_IPUDEF_H
 #define SNNC_IPUDEF_H
 #include <poplar/VectorTypes.hpp>

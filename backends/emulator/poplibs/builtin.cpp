@@ -14,7 +14,7 @@ using namespace poplar::core;
 
 namespace {
 
-/// Gives a type its program and what its vertices share, from the bytes of the latter.
+/// Gives a type its program and the data shared by its vertices, from the bytes of these data.
 void fillIn(VertexType &type, const BuiltinKind &kind) {
   type.compute = reinterpret_cast<void (*)(void *)>(reinterpret_cast<void *>(kind.compute));
   type.owned = kind.read(type.builtinBytes);
@@ -48,9 +48,10 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
   return library.addBuiltin(std::move(type)).name;
 }
 
-/// For executables: libpoplar finds it by its name, where PopLibs are linked.
+/// For executables: libpoplar looks it up by name if PopLibs are linked.
 extern "C" bool snncMakeBuiltin(VertexType &type) {
-  for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &permuteKind, &drawKind, &quarterCastKind})
+  for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &permuteKind, &drawKind, &quarterCastKind,
+                                   &ctcKind})
     if (type.builtinKind == kind->name) {
       fillIn(type, *kind);
       return true;

@@ -1,4 +1,4 @@
-// Vertices that the libraries implement, and the way that work is cut over tiles.
+// Vertices that the libraries implement, and the division of work over tiles.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using poplar::Graph;
 using poplar::Tensor;
 using poplar::Type;
 
-/// What an edge holds in a vertex's state.
+/// Contents of an edge in a vertex's state.
 struct Slot {
   char *data;
   std::uint32_t count;
@@ -34,7 +34,7 @@ struct FieldSpec {
   Type type;
 };
 
-/// Of a vertex: a pointer to what its type shares, then one slot for each field.
+/// State of a vertex: a pointer to the data shared by its type, then one slot for each field.
 struct State {
   const void *shared;
   std::uint64_t unused;
@@ -43,13 +43,13 @@ struct State {
 
 using Compute = void (*)(const State &state);
 
-/// How vertices of one kind run, and how what a type of them points to is made again from its bytes.
+/// How vertices of one kind run, and how the shared data of such a type are recreated from bytes.
 struct BuiltinKind {
   const char *name;
   Compute compute;
   std::shared_ptr<const void> (*read)(const std::string &bytes);
 };
-extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind;
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind, ctcKind;
 
 template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
   auto shared = std::make_shared<Shared>();
@@ -58,10 +58,10 @@ template <class Shared> std::shared_ptr<const void> readShared(const std::string
   return shared;
 }
 
-/// A vertex type of a library, made on first use. Its program runs once an execution; its cycles are those of setPerfEstimate: tile cycles.
+/// A vertex type of a library, made on first use. Its program runs once per execution; its cycles are setPerfEstimate's: tile cycles.
 const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
                                std::string shared, unsigned codeBytes);
-/// With what vertices of the type share, which `describe` lists.
+/// With data shared by all vertices of the type, which `describe` lists.
 template <class Shared>
 const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
                                const Shared &shared, unsigned codeBytes) {
@@ -71,7 +71,7 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
 }
 bool hasType(const Graph &graph, const std::string &name);
 
-/// Throws unknown_vertex_type when the library's codelets were not added to the graph.
+/// Throws unknown_vertex_type if the library's codelets were not added to the graph.
 void requireLibrary(const Graph &graph, const std::string &library);
 void addLibrary(Graph &graph, const std::string &library);
 
@@ -82,14 +82,14 @@ struct TileWork {
   std::size_t elements;
 };
 
-/// The tiles that hold elements of `tensor`; throws poplibs_error naming `what` where an element has none.
+/// The tiles that contain elements of `tensor`; throws poplibs_error naming `what` if an element has none.
 std::vector<TileWork> workOf(const Graph &graph, const Tensor &tensor, const std::string &what);
 /// Elements of a flat tensor, as one tensor.
 Tensor pick(const Tensor &flat, const std::vector<poplar::Interval> &intervals);
 
-/// Tile cycles of a vertex that all workers share: six times the slowest worker's and the supervisor's.
+/// Tile cycles of a vertex that all workers share: six times the slowest worker's plus the supervisor's.
 std::uint64_t sharedCycles(const Graph &graph, std::uint64_t workerCycles);
-/// Elements of the largest share when `n` are cut among the workers in pieces of `grain`.
+/// Elements of the largest share if `n` are distributed among the workers in pieces of `grain`.
 std::size_t workerShare(const Graph &graph, std::size_t n, std::size_t grain);
 
 std::string contextName(const poplar::DebugContext &context, const std::string &fallback);

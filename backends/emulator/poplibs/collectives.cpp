@@ -1,4 +1,4 @@
-// gcl/Collectives.hpp: tensors go round the ring of replicas.
+// gcl/Collectives.hpp: tensors are passed around the ring of replicas.
 #include <gcl/Collectives.hpp>
 
 #include <poputil/TileMapping.hpp>
@@ -53,7 +53,7 @@ struct Ring {
   }
 };
 
-/// CONSECUTIVE: neighbours; ORTHOGONAL: as far apart as there are groups; of no size: all replicas.
+/// CONSECUTIVE: neighbours; ORTHOGONAL: at a distance of the number of groups; size 0: all replicas.
 Ring ringOf(const Graph &graph, const CommGroup &group, const std::string &name) {
   const unsigned n = graph.getReplicationFactor();
   if (group.type == CommGroupType::ALL || group.size == 0)
@@ -137,7 +137,7 @@ Tensor allGatherCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, c
   for (unsigned by = 0; by < n; ++by) {
     if (by > 0)
       prog.add(poplar::program::CrossReplicaCopy(data, heard, ring.next(by), name));
-    // Heard from replica (own number in the group - by): each replica puts it elsewhere.
+    // Received from replica (own number in the group - by), so each replica stores it at another position.
     for (unsigned r = 0; r < n; ++r)
       mapTo(graph, popops::expr::Select(_1, _2, popops::expr::Equal(popops::expr::_3, Const((r + by) % n))),
             {by > 0 ? heard : data, by > 0 ? rows[r][0] : data, index}, rows[r][0], prog, name + "/Place");
@@ -176,7 +176,7 @@ Tensor allToAllCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, co
   const Tensor all = allGatherCrossReplica(graph, data, prog, group, name, options);
   const Tensor out = outputLike(graph, data.elementType(), data.shape(), {data}, name + "/Out");
   const Tensor index = positionIn(graph, ring, prog, name);
-  // Each replica keeps the column of its own number.
+  // Each replica keeps the column with its own number.
   for (unsigned r = 0; r < ring.size; ++r) {
     const Tensor column = all.slice(r, r + 1, 1).squeeze({1});
     mapTo(graph, popops::expr::Select(_1, _2, popops::expr::Equal(popops::expr::_3, Const(r))), {column, r == 0 ? column : out, index}, out, prog,

@@ -1,4 +1,4 @@
-// poplin: convolutions as products of matrices, whose operands are views.
+// poplin: convolutions as matrix products whose operands are views.
 #include <poplin/Convolution.hpp>
 
 #include <popops/ElementWise.hpp>
@@ -45,7 +45,7 @@ void requireParams(const ConvParams &p, const std::string &what) {
       throw poputil::poplibs_error(what + ": dimension " + std::to_string(dim) + " of the field is smaller than the kernel, or a step is 0");
 }
 
-/// Zeros between the elements of a dimension.
+/// Inserts zeros between the elements of a dimension.
 Tensor dilated(Graph &graph, const Tensor &t, unsigned dim, unsigned step) {
   if (step == 1 || t.dim(dim) == 0)
     return t;
@@ -54,7 +54,7 @@ Tensor dilated(Graph &graph, const Tensor &t, unsigned dim, unsigned step) {
   return apart.flatten(dim, dim + 2).slice(0, (n - 1) * step + 1, dim);
 }
 
-/// The field of `in` ([batch, channels, field…]) as the kernel goes over it.
+/// The field of `in` ([batch, channels, field…]) after the transformations that precede the kernel.
 Tensor transformedInput(Graph &graph, Tensor in, const ConvParams &p) {
   const ConvParams::InputTransform &t = p.inputTransform;
   for (unsigned i = 0; i < p.getNumFieldDims(); ++i) {
@@ -68,7 +68,7 @@ Tensor transformedInput(Graph &graph, Tensor in, const ConvParams &p) {
   return in;
 }
 
-/// What one element of the kernel meets: [batch, channels, result field…]; none where its elements were cut off.
+/// The inputs of one kernel element: [batch, channels, result field…]; none if its elements were truncated.
 Tensor metBy(const Tensor &in, const ConvParams &p, const Shape &tap) {
   const ConvParams::InputTransform &k = p.kernelTransform;
   const ConvParams::OutputTransform &o = p.outputTransform;
@@ -81,7 +81,7 @@ Tensor metBy(const Tensor &in, const ConvParams &p, const Shape &tap) {
   return met;
 }
 
-/// Calls f for every element of the kernel that is not cut off, the last dimension first.
+/// Calls f for every kernel element that is not truncated, the last dimension first.
 template <class F> void forEachTap(const ConvParams &p, F &&f) {
   const ConvParams::InputTransform &k = p.kernelTransform;
   Shape tap(k.truncationLower.begin(), k.truncationLower.end());
@@ -100,7 +100,7 @@ template <class F> void forEachTap(const ConvParams &p, F &&f) {
   }
 }
 
-/// [groups, batch x result field, channels x elements of the kernel]
+/// [groups, batch x result field, channels x kernel elements]
 Tensor columns(Graph &graph, const Tensor &in, const ConvParams &p) {
   const Tensor field = transformedInput(graph, in, p);
   std::vector<Tensor> met;
@@ -112,7 +112,7 @@ Tensor columns(Graph &graph, const Tensor &in, const ConvParams &p) {
   return all.reshape({p.numConvGroups, p.batchSize * all.dim(2), p.inputChannelsPerConvGroup * all.dim(4)});
 }
 
-/// [groups, channels x elements of the kernel, output channels]
+/// [groups, channels x kernel elements, output channels]
 Tensor rowsOf(const Tensor &weights, const ConvParams &p) {
   Tensor kept = weights;
   for (unsigned i = 0; i < p.getNumFieldDims(); ++i)
@@ -132,7 +132,7 @@ Shape weightShape(const ConvParams &p) {
   return joined({p.numConvGroups, p.outputChannelsPerConvGroup, p.inputChannelsPerConvGroup}, p.kernelShape);
 }
 
-/// Of the result before zeros are put round it.
+/// Of the result before zero padding.
 Shape innerShape(const ConvParams &p) {
   Shape shape = p.getOutputFieldShape();
   for (unsigned i = 0; i < shape.size(); ++i)

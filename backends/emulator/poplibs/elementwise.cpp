@@ -22,7 +22,7 @@ std::string typeNameOf(const ElementProgram &program, bool inPlace) {
   return name + program.output.toString() + ">[" + program.text + (inPlace ? "]=" : "]");
 }
 
-/// The vertex type of a program. In place, its output is also what it reads as the first operand.
+/// The vertex type of a program. In place, its output is also its first operand.
 std::string vertexType(Graph &graph, const ElementProgram &program, bool inPlace) {
   const std::string name = typeNameOf(program, inPlace);
   if (hasType(graph, name))
@@ -129,7 +129,7 @@ void mapTo(Graph &graph, const popops::expr::Expr &expression, const std::vector
   std::vector<Tensor> inputs;
   for (const Tensor &t : tensors) {
     Tensor input = broadcastTo(t, out.shape());
-    // Another vertex would write what this one reads.
+    // Otherwise another vertex would write elements that this one reads.
     if (input.intersectsWith(out) && !sameView(input, out))
       input = broadcastTo(duplicate(graph, t, prog, name + "/copy"), out.shape());
     inputs.push_back(input);

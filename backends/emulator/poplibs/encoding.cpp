@@ -96,7 +96,7 @@ Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &low
 
 namespace {
 
-/// n elements before the first of a dimension, by views of the tensor's own.
+/// Inserts n elements before the first of a dimension, by views of the tensor itself.
 Tensor viewsBefore(const Tensor &t, std::size_t n, unsigned dimension, padding::Type type) {
   const std::size_t size = t.dim(dimension);
   if (size == 0 || (type == padding::Type::REFLECT && n >= size))

@@ -23,7 +23,7 @@ union Register {
   std::int64_t integer[block];
 };
 
-/// To the precision of a type: once for a block, as a single conversion costs more than most operations.
+/// Rounds to the precision of a type, once per block, because a single conversion costs more than most operations.
 void roundTo(Type type, float *values, std::size_t n) {
   if (type == poplar::HALF)
     poplar::core::roundToHalf(values, n);
@@ -335,7 +335,7 @@ void unary(const Instruction &in, Register &to, const Register &a, std::size_t n
     each(n, [&](std::size_t i) { to.integer[i] = wrapped(in.type, unaryInteger(op, in.from, a.integer[i])); });
 }
 
-/// The operation is chosen once for a block where it is a usual one.
+/// For common operations, the operation is selected once per block.
 void binaryReals(const Instruction &in, float *to, const float *a, const float *b, std::size_t n) {
   switch (BinaryOpType(in.op)) {
   case BinaryOpType::ADD:

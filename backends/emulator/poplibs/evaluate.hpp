@@ -1,4 +1,4 @@
-// Expressions made ready to run over elements: typed instructions over blocks of elements.
+// Expressions prepared for execution: typed instructions over blocks of elements.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace poplibs {
 
-/// One instruction: register `to` gets the result. Registers hold floats, or 64-bit integers wrapped to their type.
+/// One instruction, whose result goes to register `to`. Registers hold floats, or 64-bit integers wrapped to their type.
 struct Instruction {
   popops::expr::Node::Kind kind;
   int op;
@@ -26,7 +26,7 @@ struct Instruction {
 struct ElementProgram {
   std::vector<Instruction> code;
   std::vector<Type> inputs;
-  /// Register of each input, or ~0 where it is not used.
+  /// Register of each input, or ~0 if it is not used.
   std::vector<std::uint16_t> inputRegisters;
   std::uint16_t result = 0, registers = 0;
   Type output;
@@ -40,11 +40,11 @@ template <class Archive> void describe(Archive &a, ElementProgram &p) {
   a(p.code)(p.inputs)(p.inputRegisters)(p.result)(p.registers)(p.output)(p.text);
 }
 
-/// Types are derived: constants take the type of what they meet; comparisons give BOOL. Throws poplibs_error where types do not fit.
+/// Types are derived: constants get the type of the other operand; comparisons give BOOL. Throws poplibs_error if types do not match.
 ElementProgram compileExpression(const popops::expr::Expr &expression, const std::vector<Type> &inputs);
-/// Runs the program of `state.shared` from the slots behind the first to the first.
+/// Runs the program of `state.shared` on the slots after the first; the result goes to the first.
 void runElements(const State &state);
-/// Worker cycles for `n` elements. `inPlace`: the result goes to an operand.
+/// Worker cycles for `n` elements. `inPlace`: the result is written to an operand.
 std::uint64_t elementCycles(const ElementProgram &program, std::size_t n, bool inPlace);
 bool isReal(Type type);
 

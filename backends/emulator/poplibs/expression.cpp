@@ -30,7 +30,7 @@ class Compiler {
 public:
   Compiler(ElementProgram &program) : program_(program) {}
 
-  /// The register of a node; `wanted` is the type that a constant takes.
+  /// The register of a node; `wanted` is the type for a constant.
   std::uint16_t compile(const Node &node, Type wanted) {
     switch (node.kind) {
     case Node::Kind::PlaceHolder:
@@ -51,7 +51,7 @@ public:
 
   Type typeOf(std::uint16_t number) const { return types_[number]; }
 
-  /// The type of a node from its place holders; unknown for a tree of constants.
+  /// The type of a node, from its placeholders; unknown for a tree of constants.
   Type derive(const Node &node) const {
     switch (node.kind) {
     case Node::Kind::PlaceHolder:
@@ -104,7 +104,7 @@ private:
     return found;
   }
 
-  /// These take their second operand in float whatever the first one's type.
+  /// These take their second operand in float, regardless of the first one's type.
   static bool isConvertible(const Node &node) {
     return node.kind == Node::Kind::Binary && (BinaryOpType(node.op) == BinaryOpType::VARIANCE_TO_INV_STD_DEV ||
                                                BinaryOpType(node.op) == BinaryOpType::INV_STD_DEV_TO_VARIANCE);
@@ -221,7 +221,7 @@ private:
   std::vector<Type> types_;
 };
 
-/// Two numbers that differ have different texts.
+/// Different numbers have different texts.
 std::string exact(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%a", value);
@@ -246,7 +246,7 @@ std::string textOf(const Node &node) {
   return text + ")";
 }
 
-/// Cycles of an inner loop: so many for so many elements.
+/// Cycles of an inner loop, and the number of elements per iteration.
 struct Loop {
   unsigned cycles, elements;
 };
@@ -334,7 +334,7 @@ ElementProgram compileExpression(const popops::expr::Expr &expression, const std
 }
 
 std::uint64_t elementCycles(const ElementProgram &program, std::size_t n, bool inPlace) {
-  // The loads and the store of one vector, which every loop of the table holds.
+  // The loads and the store of one vector, which every loop of the table contains.
   constexpr unsigned traffic = 2;
   const bool isHalf = program.inputs.empty() ? program.output == poplar::HALF : program.inputs[0] == poplar::HALF;
   std::uint64_t cycles = isHalf ? 26 : 29;

@@ -1,4 +1,4 @@
-// Slices and updates of several tensors at once: group after group.
+// Slices and updates of several tensors at once, group by group.
 #include <popops/DynamicSlice.hpp>
 #include <poputil/exceptions.hpp>
 

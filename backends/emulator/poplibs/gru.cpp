@@ -1,8 +1,9 @@
-// popnn/Gru.hpp: a loop over steps; what does not depend on the state is one product over all steps.
+// popnn/Gru.hpp: a loop over steps; everything independent of the state is one product over all steps.
 #include <popnn/Gru.hpp>
 
 #include <array>
 
+#include <popops/Reduce.hpp>
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t units = BASIC_GRU_CELL_NUM_UNITS;
 constexpr BasicGruCellUnit RESET = BASIC_GRU_CELL_RESET_GATE, UPDATE = BASIC_GRU_CELL_UPDATE_GATE, CANDIDATE = BASIC_GRU_CELL_CANDIDATE;
 
-/// A layer and the places of its gates.
+/// A layer and the positions of its gates.
 struct Layer : Recurrence {
   std::array<std::size_t, units> place{};
   bool after;
@@ -62,8 +63,9 @@ struct Layer : Recurrence {
   }
 };
 
-/// What the forward pass keeps of each step: gates, the state before, and what the candidate's recurrent weights gave (resetAfter).
-enum Kept { R, U, C, BEFORE, RECURRENT, KEPT };
+/// Values of each step that the forward pass keeps: gates, previous state, the candidate's recurrent product (resetAfter), and, with
+/// attention, the update gate before it is scaled.
+enum Kept { R, U, C, BEFORE, RECURRENT, KEPT, GATE = KEPT };
 
 struct Step {
   Tensor r, u, c, recurrent;
@@ -86,11 +88,30 @@ Step forwardStep(const Layer &layer, const GruWeights &weights, const Tensor &of
   return s;
 }
 
-/// Gradients of a step: of the three sums, and of the candidate's recurrent part, [batch, 4 x out]. `d` becomes that of the state before.
-Tensor backwardStep(const Layer &layer, const GruWeights &weights, const Tensor &kept, const Tensor &dOut, const Tensor &d,
-                    Sequence &prog) {
+/// Attentions [batch, steps], or an invalid tensor; and, in a backward pass, their gradient [steps, batch, 1].
+struct Attention {
+  Tensor given, gradient;
+
+  bool valid() const { return given.valid(); }
+  std::size_t keptRows() const { return valid() ? KEPT + 1 : KEPT; }
+  /// [steps, batch, 1]
+  Tensor bySteps() const { return given.transpose().expand({2}); }
+};
+
+/// The gradient of the update gate's sum; `a` [batch, 1] is the step's attention, `da` gets its gradient; both are invalid without attention.
+Tensor updateGradient(const Layer &layer, const Tensor &kept, const Tensor &dGate, const Tensor &a, Tensor &da, Sequence &prog) {
+  if (!a.valid())
+    return layer.gradient(layer.gates, kept[U], dGate, prog);
+  const Tensor each = layer.map(Neg(Mul(_1, _2)), {dGate, kept[GATE]}, prog);
+  da = popops::reduce(layer.graph, each, layer.type, {1}, popops::ReduceParams(popops::Operation::ADD), prog, layer.name).expand({1});
+  return layer.gradient(layer.gates, kept[GATE], layer.map(Mul(_1, Sub(Const(1.f), _2)), {dGate, a}, prog), prog);
+}
+
+/// Gradients of a step: of the three sums, and of the candidate's recurrent part, [batch, 4 x out]. `d` becomes that of the previous state.
+Tensor backwardStep(const Layer &layer, const GruWeights &weights, const Tensor &kept, const Tensor &dOut, const Tensor &d, const Tensor &a,
+                    Tensor &da, Sequence &prog) {
   const auto of = [&](const Expr &e, std::vector<Tensor> tensors) { return layer.map(e, tensors, prog); };
-  const Tensor dUpdate = layer.gradient(layer.gates, kept[U], of(Mul(_1, Sub(_2, _3)), {dOut, kept[BEFORE], kept[C]}), prog);
+  const Tensor dUpdate = updateGradient(layer, kept, of(Mul(_1, Sub(_2, _3)), {dOut, kept[BEFORE], kept[C]}), a, da, prog);
   const Tensor dCandidate = layer.gradient(layer.cell, kept[C], of(Mul(_1, Sub(Const(1.f), _2)), {dOut, kept[U]}), prog);
   const Tensor dRecurrent = layer.after ? of(Mul(_1, _2), {dCandidate, kept[R]}) : dCandidate;
   const Tensor throughCandidate = layer.product(dRecurrent, layer.candidateWeights(weights).transpose(), prog);
@@ -153,49 +174,63 @@ GruWeights createWeights(Graph &graph, const GruParams &params, const DebugConte
   return {kernel.first, kernel.second, createWeightsBiases(graph, params, context, options, cache)};
 }
 
-Tensor gruFwd(Graph &graph, const GruParams &params, const Tensor &init, const Tensor &in, const GruWeights &weights, Tensor *intermediates,
-              Sequence &prog, const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {
-  const Layer layer(graph, params, options, context);
+namespace {
+
+void checkAttention(const Layer &layer, const Tensor &given) {
+  layer.requireShape(given, {layer.batch, layer.steps}, "the attentions");
+}
+
+Tensor forwards(const Layer &layer, const GruParams &params, const Tensor &init, const Tensor &in, const GruWeights &weights,
+                Tensor *intermediates, const Attention &attention, Sequence &prog) {
   layer.check(weights);
   layer.requireShape(in, {layer.steps, layer.batch, layer.in}, "the input");
   layer.requireShape(init, {layer.batch, layer.out}, "the initial state");
   const Tensor biases = (layer.after ? weights.biases.slice(0, 1, 1) : weights.biases).flatten().expand({0});
   const Tensor ofInput = layer.map(Add(_1, _2), {layer.product(in.flatten(0, 2), sideBySide(weights.inputWeights), prog), biases}, prog)
                              .reshape({layer.steps, layer.batch, units * layer.out});
-  const Tensor hidden = duplicate(graph, init, prog, layer.name + "/output");
+  const Tensor hidden = duplicate(layer.graph, init, prog, layer.name + "/output");
   const Tensor sequence = params.outputFullSequence ? layer.sequence({layer.steps, layer.batch, layer.out}, "outputs") : Tensor();
   if (intermediates)
-    *intermediates = layer.sequence({layer.steps, KEPT, layer.batch, layer.out}, "kept");
+    *intermediates = layer.sequence({layer.steps, attention.keptRows(), layer.batch, layer.out}, "kept");
   layer.overSteps(false, prog, [&](const Tensor &index, Sequence &round) {
-    const Step s = forwardStep(layer, weights, layer.stepOf(ofInput, index, round), hidden, round);
+    Step s = forwardStep(layer, weights, layer.stepOf(ofInput, index, round), hidden, round);
+    const Tensor gate = s.u;
+    if (attention.valid())
+      s.u = layer.map(Mul(_1, Sub(Const(1.f), _2)), {gate, layer.stepOf(attention.bySteps(), index, round)}, round);
+    std::vector<Tensor> kept{s.r, s.u, s.c, hidden, s.recurrent};
+    if (attention.valid())
+      kept.push_back(gate);
     if (intermediates)
-      layer.setStep(*intermediates, stacked({s.r, s.u, s.c, hidden, s.recurrent}), index, round);
-    popops::mapInPlace(graph, Add(Mul(_2, _1), Mul(Sub(Const(1.f), _2), _3)), {hidden, s.u, s.c}, round, layer.name);
+      layer.setStep(*intermediates, stacked(kept), index, round);
+    popops::mapInPlace(layer.graph, Add(Mul(_2, _1), Mul(Sub(Const(1.f), _2), _3)), {hidden, s.u, s.c}, round, layer.name);
     if (params.outputFullSequence)
       layer.setStep(sequence, hidden, index, round);
   });
   return params.outputFullSequence ? sequence : hidden;
 }
 
-Tensor gruBwd(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &, const Tensor &intermediates, const GruWeights &weights,
-              const Tensor &, const Tensor &, const Tensor &outputGrad, Tensor *inputGrad, Tensor *bwdIntermediates,
-              const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {
-  const Layer layer(graph, params, options, context);
+Tensor backwards(const Layer &layer, const GruParams &params, Sequence &prog, const Tensor &intermediates, const GruWeights &weights,
+                 const Tensor &outputGrad, Tensor *inputGrad, Tensor *bwdIntermediates, const Attention &attention) {
   layer.check(weights);
-  layer.requireShape(intermediates, {layer.steps, KEPT, layer.batch, layer.out}, "what the forward pass kept");
+  layer.requireShape(intermediates, {layer.steps, attention.keptRows(), layer.batch, layer.out}, "what the forward pass kept");
   if (params.outputFullSequence)
     layer.requireShape(outputGrad, {layer.steps, layer.batch, layer.out}, "the output's gradient");
   else
     layer.requireShape(outputGrad, {layer.batch, layer.out}, "the output's gradient");
   const Tensor d = layer.state("stateGradient"), all = layer.sequence({layer.steps, layer.batch, 4 * layer.out}, "gateGradients");
   if (params.outputFullSequence)
-    popops::zero(graph, d, prog, layer.name);
+    popops::zero(layer.graph, d, prog, layer.name);
   else
     prog.add(Copy(outputGrad, d));
   layer.overSteps(true, prog, [&](const Tensor &index, Sequence &round) {
     const Tensor kept = layer.stepOf(intermediates, index, round);
     const Tensor dOut = params.outputFullSequence ? layer.map(Add(_1, _2), {d, layer.stepOf(outputGrad, index, round)}, round) : d;
-    layer.setStep(all, backwardStep(layer, weights, kept, dOut, d, round), index, round);
+    Tensor a, da;
+    if (attention.valid())
+      a = layer.stepOf(attention.bySteps(), index, round);
+    layer.setStep(all, backwardStep(layer, weights, kept, dOut, d, a, da, round), index, round);
+    if (attention.gradient.valid())
+      layer.setStep(attention.gradient, da, index, round);
   });
   if (inputGrad && params.calcInputGradients) {
     const Tensor gates = layer.ordered([&](BasicGruCellUnit u) { return column(layer, all, u); }, 2);
@@ -205,6 +240,40 @@ Tensor gruBwd(Graph &graph, const GruParams &params, Sequence &prog, const Tenso
   if (bwdIntermediates)
     *bwdIntermediates = all;
   return d;
+}
+
+} // namespace
+
+Tensor gruFwd(Graph &graph, const GruParams &params, const Tensor &init, const Tensor &in, const GruWeights &weights, Tensor *intermediates,
+              Sequence &prog, const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {
+  return forwards(Layer(graph, params, options, context), params, init, in, weights, intermediates, {}, prog);
+}
+
+Tensor gruBwd(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &, const Tensor &intermediates, const GruWeights &weights,
+              const Tensor &, const Tensor &, const Tensor &outputGrad, Tensor *inputGrad, Tensor *bwdIntermediates,
+              const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {
+  return backwards(Layer(graph, params, options, context), params, prog, intermediates, weights, outputGrad, inputGrad, bwdIntermediates, {});
+}
+
+Tensor auGruFwd(Graph &graph, const GruParams &params, const Tensor &init, const Tensor &in, const GruWeights &weights, Tensor *intermediates,
+                const Tensor &attentions, Sequence &prog, const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {
+  const Layer layer(graph, params, options, context);
+  checkAttention(layer, attentions);
+  return forwards(layer, params, init, in, weights, intermediates, {attentions, {}}, prog);
+}
+
+Tensor auGruBwd(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &, const Tensor &intermediates,
+                const GruWeights &weights, const Tensor &, const Tensor &, const Tensor &outputGrad, Tensor *inputGrad,
+                Tensor *bwdIntermediates, const Tensor &attentions, Tensor *attentionsGrad, const DebugContext &context,
+                const OptionFlags &options, poplin::PlanningCache *) {
+  const Layer layer(graph, params, options, context);
+  checkAttention(layer, attentions);
+  Attention attention{attentions, {}};
+  if (attentionsGrad) {
+    attention.gradient = layer.sequence({layer.steps, layer.batch, 1}, "attentionsGradient");
+    *attentionsGrad = attention.gradient.squeeze({2}).transpose();
+  }
+  return backwards(layer, params, prog, intermediates, weights, outputGrad, inputGrad, bwdIntermediates, attention);
 }
 
 GruWeights gruWU(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &, const Tensor &intermediates,
@@ -237,6 +306,23 @@ Tensor gruBwdWithWU(Graph &graph, const GruParams &params, Sequence &prog, const
   Tensor kept;
   const Tensor d =
       gruBwd(graph, params, prog, init, intermediates, weights, input, output, outputGrad, inputGrad, &kept, context, options, cache);
+  weightsGrad = gruWU(graph, params, prog, init, intermediates, kept, weights, input, output, context, options, cache);
+  return d;
+}
+
+GruWeights auGruWU(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &init, const Tensor &intermediates,
+                   const Tensor &bwdIntermediates, const GruWeights &weights, const Tensor &input, const Tensor &output,
+                   const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *cache) {
+  return gruWU(graph, params, prog, init, intermediates, bwdIntermediates, weights, input, output, context, options, cache);
+}
+
+Tensor auGruBwdWithWU(Graph &graph, const GruParams &params, Sequence &prog, const Tensor &init, const Tensor &intermediates,
+                      const GruWeights &weights, const Tensor &input, const Tensor &output, const Tensor &outputGrad, Tensor *inputGrad,
+                      GruWeights &weightsGrad, const Tensor &attentions, Tensor *attentionsGrad, const DebugContext &context,
+                      const OptionFlags &options, poplin::PlanningCache *cache) {
+  Tensor kept;
+  const Tensor d = auGruBwd(graph, params, prog, init, intermediates, weights, input, output, outputGrad, inputGrad, &kept, attentions,
+                            attentionsGrad, context, options, cache);
   weightsGrad = gruWU(graph, params, prog, init, intermediates, kept, weights, input, output, context, options, cache);
   return d;
 }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t units = BASIC_LSTM_CELL_NUM_UNITS;
 
-/// A layer and the places of its gates.
+/// A layer and the positions of its gates.
 struct Layer : Recurrence {
   std::array<std::size_t, units> place{};
 
@@ -42,7 +42,7 @@ struct Layer : Recurrence {
       throw poputil::poplibs_error(name + ": without doInputWeightCalc results would not be those of an LSTM");
   }
   NonLinearityType activationOf(BasicLstmCellUnit unit) const { return unit == BASIC_LSTM_CELL_CANDIDATE ? cell : gates; }
-  /// [batch, out] of [batch, units x out].
+  /// [batch, out] from [batch, units x out].
   Tensor unit(const Tensor &all, BasicLstmCellUnit u) const { return all.slice(place[u] * out, (place[u] + 1) * out, 1); }
   /// Tensors by unit, side by side as in the weights.
   Tensor inOrder(const std::array<Tensor, units> &of) const {
@@ -58,10 +58,10 @@ struct Layer : Recurrence {
   }
 };
 
-/// What the forward pass keeps of each step.
+/// Values of each step that the forward pass keeps.
 enum Kept { FORGET, INPUT, CANDIDATE, OUTPUT, ACTIVATED, CELL_BEFORE, HIDDEN, KEPT };
 
-/// The gradient of a step's gates, [batch, units x out]; `dCell` becomes that of the cell state before.
+/// The gradient of a step's gates, [batch, units x out]; `dCell` becomes that of the previous cell state.
 Tensor gateGradients(const Layer &layer, const Tensor &kept, const Tensor &dHidden, const Tensor &dCell, Sequence &prog) {
   const auto of = [&](const Expr &e, std::vector<Tensor> tensors) { return layer.map(e, tensors, prog); };
   const Tensor activatedGradient = layer.gradient(layer.cell, kept[ACTIVATED], of(Mul(_1, _2), {dHidden, kept[OUTPUT]}), prog);

@@ -26,7 +26,7 @@ struct Block {
 };
 template <class Archive> void describe(Archive &a, Block &b) { a(b.m)(b.k)(b.n)(b.in)(b.out); }
 
-/// Halves as floats, each once.
+/// Halves as floats, each converted once.
 const float *asFloats(const Slot &slot, Type type, std::size_t n, std::vector<float> &buffer) {
   if (type == poplar::FLOAT)
     return slot.as<float>();
@@ -47,14 +47,14 @@ void runBlock(const State &state) {
   poplar::core::narrow(product.data(), state.slots[0].data, m * n);
 }
 
-/// Multiply-accumulates that a tile does in a cycle.
+/// Multiply-accumulates per tile cycle.
 double macsPerCycle(const Graph &graph, Type type) {
   const double byArchitecture = graph.getTarget().getTargetArchString() == "ipu1" ? 0.5 : 1;
   return byArchitecture * (type == poplar::HALF ? 64 : 16);
 }
 
 std::uint64_t blockCycles(const Graph &graph, const Block &b) {
-  // Weights are loaded a column of 16 at a time; every row of the other operand then passes through.
+  // Weights are loaded one column of 16 at a time; every row of the other operand then passes through.
   const double macs = double((b.m + 3) / 4 * 4) * double((b.n + 3) / 4 * 4) * double((b.k + 7) / 8 * 8);
   return sharedCycles(graph, 30) + std::uint64_t(std::ceil(macs / macsPerCycle(graph, b.in)));
 }
@@ -73,7 +73,7 @@ std::vector<std::size_t> cuts(std::size_t size, std::size_t limit) {
   return result;
 }
 
-/// The grid of blocks whose busiest tile is done first: computing, what it receives, and the reduction over k.
+/// The grid of blocks with the shortest time on the busiest tile: computing, receiving, and the reduction over k.
 Grid chooseGrid(const Graph &graph, std::size_t groups, std::size_t m, std::size_t n, std::size_t k, Type type) {
   const std::size_t tiles = graph.getTarget().getNumTiles();
   const double bytes = double(type.size()), width = graph.getTarget().getExchangeBytesPerCycle();
@@ -113,7 +113,7 @@ Tensor blockOf(const Tensor &matrix, std::size_t rowBegin, std::size_t rowEnd, s
   return matrix.slice({rowBegin, begin}, {rowEnd, end}).flatten();
 }
 
-/// The partial products, [groups, parts of k, m, n], or the product itself where k is not cut.
+/// The partial products, [groups, parts of k, m, n], or the product itself if k is not split.
 Tensor multiplyBlocks(Graph &graph, const Tensor &A, const Tensor &B, const Grid &grid, Type out, poplar::program::Sequence &prog,
                       const std::string &name) {
   const std::size_t groups = A.dim(0), m = A.dim(1), k = A.dim(2), n = B.dim(2);
@@ -144,7 +144,7 @@ Tensor multiplyBlocks(Graph &graph, const Tensor &A, const Tensor &B, const Grid
   return partials;
 }
 
-/// Where the product lies when partial sums over k are reduced: every block over the tiles that computed it.
+/// Location of the product when partial sums over k are reduced: every block over the tiles that computed it.
 void mapProduct(Graph &graph, const Tensor &out, const Grid &grid) {
   const std::size_t groups = out.dim(0), m = out.dim(1), n = out.dim(2);
   forEachBlock(groups, grid, [&](std::size_t g, std::size_t im, std::size_t in, std::size_t ik) {
@@ -188,7 +188,7 @@ Tensor product(Graph &graph, const Tensor &A, const Tensor &B, Type type, poplar
   return out;
 }
 
-/// An operand whose blocks lie where the product reads them first.
+/// An operand whose blocks are on the tiles where the product reads them first.
 Tensor operand(Graph &graph, Type type, const std::vector<std::size_t> &a, const std::vector<std::size_t> &b, bool left, const std::string &name) {
   if (a.size() != 3 || b.size() != 3 || a[0] != b[0] || a[2] != b[1])
     throw poputil::poplibs_error(name + ": these shapes cannot be multiplied");

@@ -91,7 +91,7 @@ void softmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog,
   mapTo(graph, Divide(_1, popops::expr::Cast(_2, in.elementType())), {to, sum}, to, prog, name + "/Divide");
 }
 
-/// The greatest goes first, so that no exponential is too large and one of them is 1.
+/// The maximum is subtracted first, so that no exponential is too large and one of them is 1.
 void logSoftmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog, const std::string &name) {
   requireLibrary(graph, "popnn");
   if (t.rank() == 0 || t.numElements() == 0)
@@ -174,7 +174,7 @@ poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, cons
   const bool squared = lossType == SUM_SQUARED_LOSS;
   mapTo(graph, Sub(_1, _2), {modelOutputs, wanted}, deltas, prog, name + "/Delta");
   const Tensor terms = outputLike(graph, modelOutputs.elementType(), shape, {modelOutputs}, name + "/Terms");
-  // A probability of zero would give an infinite loss.
+  // A probability of zero would cause an infinite loss.
   if (squared)
     mapTo(graph, Mul(Const(0.5f), Square(_1)), {deltas}, terms, prog, name + "/Terms");
   else

@@ -27,7 +27,7 @@ void check(const Tensor &acts, const std::string &name) {
                                  "; they must be float or half, of two dimensions or more");
 }
 
-/// One a channel, so that it meets every element of the channel.
+/// One value per channel, broadcast to every element of the channel.
 Tensor overField(const Tensor &acts, const Tensor &ofChannels, const std::string &name) {
   if (ofChannels.numElements() != acts.dim(1))
     throw poputil::poplibs_error(name + ": " + std::to_string(ofChannels.numElements()) + " numbers for " + std::to_string(acts.dim(1)) +
@@ -37,7 +37,7 @@ Tensor overField(const Tensor &acts, const Tensor &ofChannels, const std::string
   return ofChannels.reshape(shape);
 }
 
-/// All dimensions but that of the channels.
+/// All dimensions except that of the channels.
 std::vector<std::size_t> otherDims(const Tensor &acts) {
   std::vector<std::size_t> dims{0};
   for (std::size_t d = 2; d < acts.rank(); ++d)
@@ -60,7 +60,7 @@ Tensor map(Graph &graph, const Expr &expression, const std::vector<Tensor> &tens
   return popops::map(graph, expression, tensors, prog, name);
 }
 
-/// Replicas that share statistics; 1 where a replica has enough of its own.
+/// Replicas that share statistics; 1 if one replica has enough samples.
 unsigned replicasOf(const Tensor &acts, const DistributedNormReduceCallback &callback, std::size_t normSize, const std::string &name) {
   if (!callback || normSize <= acts.dim(0))
     return 1;

@@ -21,7 +21,7 @@ using poplar::program::Sequence;
 
 namespace {
 
-/// Operands _2 and _3, which are equal where an element of `params` is the one of its row.
+/// Operands _2 and _3, which are equal if an element of `params` is the selected one of its row.
 std::vector<Tensor> rowOperands(Graph &graph, const Tensor &params, const Tensor &indices, const std::string &name) {
   requireLibrary(graph, "popops");
   if (params.rank() != 2 || indices.numElements() != params.dim(0))

@@ -1,4 +1,4 @@
-// popnn/Pooling.hpp: one view of the padded input for each element of the kernel.
+// popnn/Pooling.hpp: one view of the padded input for each kernel element.
 #include <popnn/Pooling.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using Shape = std::vector<std::size_t>;
 
 namespace {
 
-/// The padded length of a dimension; negative where more is cut off than there is.
+/// The padded length of a dimension; negative if more is truncated than exists.
 std::ptrdiff_t padded(const PoolParams &p, std::size_t d) {
   return std::ptrdiff_t(p.inputFieldShape[d]) + p.inputTruncationOrPaddingLower[d] + p.inputTruncationOrPaddingUpper[d];
 }
@@ -57,7 +57,7 @@ void requireShape(const Tensor &t, const PoolParams &p, const Shape &field, cons
                                  " does not fit the parameters of the pooling");
 }
 
-/// Padding, or cuts where it is negative, of all dimensions of the field; `back` undoes it for a gradient.
+/// Padding, or truncation if negative, of all dimensions of the field; `back` reverses it for a gradient.
 Tensor withPadding(Graph &graph, const PoolParams &p, const Tensor &in, float value, bool back = false) {
   std::vector<std::ptrdiff_t> lower(2), upper(2);
   for (std::size_t d = 0; d < p.getNumFieldDims(); ++d) {
@@ -67,7 +67,7 @@ Tensor withPadding(Graph &graph, const PoolParams &p, const Tensor &in, float va
   return popops::pad(graph, in, lower, upper, value);
 }
 
-/// What one element of the kernel meets in a padded tensor: one a result.
+/// The inputs of one kernel element in a padded tensor: one per result.
 Tensor metBy(const PoolParams &p, const Tensor &field, std::size_t tap) {
   const Shape out = p.getOutputFieldShape();
   Tensor met = field;
@@ -83,7 +83,7 @@ std::size_t taps(const PoolParams &p) {
   return std::accumulate(p.kernelShape.begin(), p.kernelShape.end(), std::size_t(1), [](std::size_t a, std::size_t b) { return a * b; });
 }
 
-/// Number of elements under the kernel, padding excluded, for each output position.
+/// Number of elements under the kernel, excluding padding, for each output position.
 std::vector<float> counts(const PoolParams &p) {
   const Shape out = p.getOutputFieldShape();
   std::vector<float> found{1};
@@ -103,7 +103,7 @@ std::vector<float> counts(const PoolParams &p) {
   return found;
 }
 
-/// A number for each place of the field, [1, 1, field...].
+/// One number per position of the field, [1, 1, field...].
 Tensor ofPlaces(Graph &graph, const PoolParams &p, const Type &type, const std::vector<float> &values, const std::string &name) {
   Shape shape{1, 1};
   const Shape out = p.getOutputFieldShape();
@@ -113,7 +113,7 @@ Tensor ofPlaces(Graph &graph, const PoolParams &p, const Type &type, const std::
   return t;
 }
 
-/// 1 / count of each place; 1 where there is only padding.
+/// 1 / count of each position; 1 if there is only padding.
 Tensor shares(Graph &graph, const PoolParams &p, const std::string &name) {
   std::vector<float> values = counts(p);
   for (float &v : values)
@@ -126,7 +126,7 @@ bool meetsOnlyPadding(const PoolParams &p) {
   return std::find(found.begin(), found.end(), 0.f) != found.end();
 }
 
-/// The gradient of every result goes to what its kernel met, one element of the kernel after the other.
+/// The gradient of every result is added to the inputs of its kernel, one kernel element after the other.
 template <class F> Tensor spread(Graph &graph, const PoolParams &p, Sequence &prog, const std::string &name, F &&add) {
   Shape field;
   for (std::size_t d = 0; d < p.getNumFieldDims(); ++d)
@@ -144,7 +144,7 @@ std::string begin(Graph &graph, const PoolParams &p, const DebugContext &context
   requireLibrary(graph, "popnn");
   addLibrary(graph, "popops");
   check(p, name);
-  // Both choose how work is cut.
+  // Both select how work is divided.
   for (const auto &option : options)
     if (option.first != "poolUseIntrospectiveMapping" && option.first != "optimizeForSpeed")
       throw poplar::invalid_option(name + ": no option '" + option.first + "'");
@@ -208,7 +208,7 @@ std::ostream &operator<<(std::ostream &stream, const PoolParams &p) {
 std::uint64_t getFwdFlops(const PoolParams &p) {
   const std::vector<float> found = counts(p);
   const double elements = std::accumulate(found.begin(), found.end(), 0.0);
-  // The first element of a kernel costs no operation; an average divides once.
+  // The first kernel element costs no operation; an average divides once.
   return std::uint64_t(double(p.batchSize * p.numChannels) * (elements - (p.poolingType == PoolingType::AVG ? 0 : double(found.size()))));
 }
 std::uint64_t getBwdFlops(const PoolParams &p) { return p.poolingType == PoolingType::MAX ? 0 : getFwdFlops(p); }
@@ -220,7 +220,7 @@ Tensor pool(Graph &graph, const PoolParams &p, const Tensor &in, Sequence &prog,
   const Tensor field = withPadding(graph, p, in, isMax ? -std::numeric_limits<float>::infinity() : 0.f);
   const Tensor out = graph.addVariable(p.dType, joined(p, p.getOutputFieldShape()), name + "/Out");
   poputil::mapTensorLinearly(graph, out);
-  // As many views at once as an expression has place for; sums stay in float until the end.
+  // As many views at once as an expression has placeholders; sums stay in float until the end.
   const Tensor sums = isMax || p.dType == poplar::FLOAT ? out : graph.clone(poplar::FLOAT, out, name + "/sums");
   const Type type = sums.elementType();
   const std::size_t all = taps(p), atOnce = 8;

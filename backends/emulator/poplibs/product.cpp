@@ -6,7 +6,7 @@ namespace poplibs {
 
 namespace {
 
-/// As wide as AVX has them; compilers make it of narrower registers where there are none so wide.
+/// As wide as AVX registers; compilers use several narrower registers if there are none.
 typedef float Lanes __attribute__((vector_size(32)));
 constexpr std::size_t width = sizeof(Lanes) / sizeof(float);
 
@@ -27,7 +27,7 @@ template <std::size_t Rows> SNNC_INLINE void tile(const float *x, const float *y
     std::memcpy(out + row * n, sum[row], sizeof sum[row]);
 }
 
-/// Columns that fill no pair of registers.
+/// Columns that do not fill a pair of registers.
 SNNC_INLINE void rest(const float *x, const float *y, float *out, std::size_t k, std::size_t n, std::size_t columns) {
   float sum[2 * width] = {};
   for (std::size_t p = 0; p < k; ++p)
@@ -50,7 +50,7 @@ SNNC_INLINE void multiplyAll(const float *x, const float *y, float *out, std::si
 }
 
 #if defined(__x86_64__)
-// Without fused operations: results must be those of any other machine.
+// Without fused operations, so that results are the same on every machine.
 __attribute__((target("avx2,no-fma"))) void multiplyWide(const float *x, const float *y, float *out, std::size_t m, std::size_t k,
                                                          std::size_t n) {
   multiplyAll(x, y, out, m, k, n);

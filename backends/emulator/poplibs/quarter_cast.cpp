@@ -45,7 +45,7 @@ namespace popops {
 
 using namespace poplibs;
 
-/// Types of a cast of which one is QUARTER, or both.
+/// Types of a cast in which one or both are QUARTER.
 struct QuarterCast {
   Type from, to;
 };

@@ -1,4 +1,4 @@
-// poprand: a counter of its own on every tile, hashed with the seed.
+// poprand: a separate counter on every tile, hashed with the seed.
 #include <poprand/RandomGen.hpp>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ Tensor draw(Graph &graph, const Tensor *seed, const Tensor &reference, Drawing d
   if (seed && (seed->numElements() != 2 || seed->elementType() != poplar::UNSIGNED_INT))
     throw poputil::poplibs_error(name + ": a seed is two UNSIGNED_INT, not " + seed->shapeToString());
   d.seeded = seed != nullptr;
-  // Every call draws another sequence, whatever its modifier.
+  // Every call generates another sequence, regardless of its modifier.
   if (!seed)
     d.stream ^= mixed(graph.getNumComputeSets() + 1);
   const Tensor out = outputLike(graph, d.type, reference.shape(), {reference}, name + "/Out"), flat = out.flatten();

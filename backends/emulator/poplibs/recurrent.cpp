@@ -1,4 +1,4 @@
-// popnn/Rnn.hpp, and what LSTM and GRU share.
+// popnn/Rnn.hpp, and code that LSTM and GRU share.
 #include "recurrent.hpp"
 
 #include <algorithm>
@@ -19,14 +19,14 @@ using poplar::program::Sequence;
 
 namespace {
 
-/// Of these, the gradient follows from the value.
+/// Activations whose gradient follows from their output.
 bool isInvertible(popnn::NonLinearityType type) {
   using popnn::NonLinearityType;
   return type == NonLinearityType::SIGMOID || type == NonLinearityType::HARD_SIGMOID || type == NonLinearityType::TANH ||
          type == NonLinearityType::RELU;
 }
 
-/// They choose how work is cut, or how much is kept; results do not change.
+/// These select how work is divided, or how much is kept; results do not change.
 constexpr const char *knownOptions[] = {"availableMemoryProportion",
                                         "codeReuse",
                                         "fullyConnectedPass",
@@ -162,7 +162,7 @@ Tensor steps(poplar::Graph &graph, const RnnParams &params, std::size_t rows, st
   return popops::createSliceableTensor(graph, params.dataType, {rows, params.batchSize, size}, {0}, {1}, 0, contextName(context, what));
 }
 
-/// Shards cut a sequence among groups of tiles; the emulator's results do not depend on them.
+/// Shards divide a sequence among groups of tiles; the emulator's results do not depend on them.
 void checkShards(const RnnParams &params, unsigned numShards) {
   if (numShards == 0 || numShards > params.maxTimeSteps)
     throw poputil::poplibs_error(std::to_string(numShards) + " shards of a sequence of " + std::to_string(params.maxTimeSteps) + " steps");

@@ -1,4 +1,4 @@
-// What recurrent layers share: sequences that a loop steps through, and products over all steps at once.
+// Code that recurrent layers share: sequences that a loop steps through, and products over all steps at once.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace poplibs {
 
-/// A recurrent layer under construction: its graph, its sizes and the name of what is made.
+/// A recurrent layer under construction: its graph, its sizes and the name of its tensors.
 struct Recurrence {
   Graph &graph;
   Type type;
@@ -21,7 +21,7 @@ struct Recurrence {
   std::string name;
   popnn::NonLinearityType cell, gates;
 
-  /// Throws poplibs_error for steps that only the data knows, several layers, or activations whose gradient needs their input.
+  /// Throws poplibs_error for numbers of steps that are data, several layers, or activations whose gradient needs their input.
   Recurrence(Graph &graph, const popnn::rnn::RnnParams &params, popnn::NonLinearityType cell, popnn::NonLinearityType gates,
              const poplar::OptionFlags &options, std::string name);
 
@@ -31,13 +31,13 @@ struct Recurrence {
   Tensor state(const std::string &what) const;
   Tensor stepOf(const Tensor &sequence, const Tensor &index, poplar::program::Sequence &prog) const;
   void setStep(const Tensor &sequence, const Tensor &value, const Tensor &index, poplar::program::Sequence &prog) const;
-  /// body(index, prog) for every step, or for the last one first.
+  /// body(index, prog) for every step, in order or from the last one backward.
   void overSteps(bool backwards, poplar::program::Sequence &prog,
                  const std::function<void(const Tensor &, poplar::program::Sequence &)> &body) const;
 
   Tensor map(const popops::expr::Expr &expression, const std::vector<Tensor> &tensors, poplar::program::Sequence &prog) const;
   Tensor activated(popnn::NonLinearityType type, const Tensor &t, poplar::program::Sequence &prog) const;
-  /// The gradient of what `value` was made of.
+  /// The gradient of an activation's input, from the activation's output `value` and its gradient.
   Tensor gradient(popnn::NonLinearityType type, const Tensor &value, const Tensor &valueGradient, poplar::program::Sequence &prog) const;
   Tensor product(const Tensor &a, const Tensor &b, poplar::program::Sequence &prog) const;
   /// a^T b over all steps and samples: [a's size, b's size].
@@ -51,11 +51,11 @@ struct Recurrence {
 inline Tensor sideBySide(const Tensor &weights) {
   return weights.dimShuffle({1, 0, 2}).reshape({weights.dim(1), weights.dim(0) * weights.dim(2)});
 }
-/// The opposite.
+/// The inverse.
 inline Tensor oneByOne(const Tensor &weights, std::size_t units) {
   return weights.reshape({weights.dim(0), units, weights.dim(1) / units}).dimShuffle({1, 0, 2});
 }
-/// Tensors of one shape as rows of one.
+/// Tensors of one shape as rows of one tensor.
 inline Tensor stacked(std::vector<Tensor> tensors) {
   for (Tensor &t : tensors)
     t = t.expand({0});

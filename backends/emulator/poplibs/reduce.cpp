@@ -1,4 +1,4 @@
-// popops/Reduce.hpp: partial sums where the elements lie, then those of each output where it lies.
+// popops/Reduce.hpp: partial sums on the tiles of the elements, then the sum for each output on its tile.
 #include "reduce.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using poplar::core::Direction;
 
 namespace {
 
-/// What the vertices of one tile share: how many elements each output takes.
+/// Data shared by the vertices of one tile: the number of elements of each output.
 struct RowLengths {
   Operation op;
   Type in, out;
@@ -109,7 +109,7 @@ double combine(Operation op, double a, double b) {
   return std::isinf(high) ? high : high + std::log(std::exp(a - high) + std::exp(b - high));
 }
 
-/// In float, as the vertices of an IPU do.
+/// In float, like vertices of an IPU.
 float accumulateReals(const RowLengths &rows, const char *from, std::size_t n) {
   constexpr std::size_t block = 128;
   float buffer[block], value = float(identity(rows.op));
@@ -164,7 +164,7 @@ const char *operationName(Operation op) {
 std::string vertexType(Graph &graph, const RowLengths &rows) {
   std::string name = std::string("popops::Reduce<") + operationName(rows.op) + "," + rows.in.toString() + "," + rows.out.toString() +
                      (rows.update ? ",update" : "") + (rows.scaled ? ",scaled" : "") + ">[";
-  // Runs of rows of one length are written once.
+  // Runs of rows with the same length are written once.
   for (std::size_t i = 0; i < rows.ends.size();) {
     const auto length = [&](std::size_t row) { return rows.ends[row] - (row ? rows.ends[row - 1] : 0); };
     std::size_t same = i;
@@ -183,7 +183,7 @@ std::string vertexType(Graph &graph, const RowLengths &rows) {
   return name;
 }
 
-/// Tile cycles: rows are shared among the workers, a long row is cut among them.
+/// Tile cycles: rows are distributed among the workers, a long row is split among them.
 std::uint64_t reduceCycles(const Graph &graph, const RowLengths &rows) {
   const std::size_t width = rows.in == poplar::HALF ? 4 : rows.in == poplar::FLOAT ? 2 : 1;
   const std::size_t workers = graph.getTarget().getNumWorkerContexts();
@@ -195,7 +195,7 @@ std::uint64_t reduceCycles(const Graph &graph, const RowLengths &rows) {
   return sharedCycles(graph, 29 + (total + workers - 1) / workers);
 }
 
-/// The part of a reduction on one tile: outputs, and for each the elements that go to it.
+/// The part of a reduction on one tile: outputs, and for each the elements that it reduces.
 struct Part {
   unsigned tile;
   std::vector<std::size_t> outputs;
@@ -213,7 +213,7 @@ void addVertex(Graph &graph, poplar::ComputeSet computeSet, const RowLengths &ro
   graph.setPerfEstimate(v, reduceCycles(graph, rows));
 }
 
-/// What each tile that holds elements of `in` ([outputs, n]) has of every output.
+/// The elements of every output on each tile that contains elements of `in` ([outputs, n]).
 std::vector<Part> partsByInput(const Graph &graph, const Tensor &in, const std::string &name) {
   std::vector<Part> parts;
   const std::size_t n = in.dim(1);
@@ -238,7 +238,7 @@ std::vector<Part> partsByInput(const Graph &graph, const Tensor &in, const std::
   return parts;
 }
 
-/// Everything that goes to the outputs of each tile that holds some.
+/// All elements for the outputs of each tile that contains outputs.
 std::vector<Part> partsByOutput(const Graph &graph, const Tensor &out, const std::vector<std::vector<Tensor>> &pieces, const std::string &name) {
   std::vector<Part> parts;
   for (const TileWork &work : workOf(graph, out, name)) {
@@ -266,7 +266,7 @@ poplar::ComputeSet computeSetAt(Graph &graph, std::vector<poplar::ComputeSet> &c
   return computeSets[index];
 }
 
-/// Partial results are kept in float where elements are half; bits stay what they are.
+/// Partial results are stored in float if elements are half; bits stay unchanged.
 Type partialType(Type in) { return in == poplar::HALF ? poplar::FLOAT : in; }
 
 Operation later(Operation op) { return op == Operation::SQUARE_ADD ? Operation::ADD : op; }
@@ -356,7 +356,7 @@ using poplar::Tensor;
 
 namespace {
 
-/// Outputs are spread over the tiles, one after the other.
+/// Outputs are distributed over the tiles, one after the other.
 Tensor makeOutput(Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name) {
   const Tensor out = graph.addVariable(type, shape, name + "/Out");
   poputil::mapTensorLinearly(graph, out, 1, 1);
@@ -368,8 +368,12 @@ void append(poplar::program::Sequence &prog, const std::vector<ComputeSet> &comp
     prog.add(poplar::program::Execute(computeSet));
 }
 
-void checkOutput(const Tensor &out, const std::vector<std::size_t> &shape, const std::string &name) {
-  if (out.shape() != shape)
+/// Dimensions of size one are ignored, as in PopLibs.
+void checkOutput(const Tensor &out, std::vector<std::size_t> shape, const std::string &name) {
+  std::vector<std::size_t> given = out.shape();
+  for (std::vector<std::size_t> *sizes : {&shape, &given})
+    sizes->erase(std::remove(sizes->begin(), sizes->end(), 1), sizes->end());
+  if (given != shape)
     throw poputil::poplibs_error(name + ": the output has shape " + out.shapeToString() + ", not that of what is left");
 }
 

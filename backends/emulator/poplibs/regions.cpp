@@ -1,4 +1,4 @@
-// poputil/Util.hpp: ranges of elements, and tensors cut along their dimensions.
+// poputil/Util.hpp: ranges of elements, and tensors split along their dimensions.
 #include <poputil/Util.hpp>
 
 #include <algorithm>

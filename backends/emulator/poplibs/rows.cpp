@@ -233,7 +233,7 @@ namespace {
 
 using Pair = std::pair<Tensor, Tensor>;
 
-/// The k greatest (least) of each row, and their places.
+/// The k largest (smallest) elements of each row, and their indices.
 Pair firstOf(Graph &graph, const Tensor &input, std::size_t k, bool greatest, poplar::program::Sequence &prog, const std::string &name) {
   poplibs::requireLibrary(graph, "popnn");
   if (input.rank() != 2 || k > input.dim(1))

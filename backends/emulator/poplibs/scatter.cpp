@@ -29,7 +29,7 @@ using Shape = std::vector<std::size_t>;
 
 namespace {
 
-/// Which dimensions of an operand a scatter is about.
+/// The dimensions of an operand that a scatter uses.
 struct Windows {
   std::vector<unsigned> updateDims;
   Shape insertedDims;
@@ -88,7 +88,7 @@ bool fits(const Tensor &operand, const Tensor &rows, const Tensor &updates, cons
   return dims.empty() || (dims.back() < operand.rank() && std::adjacent_find(dims.begin(), dims.end()) == dims.end());
 }
 
-/// One BOOL: whether the window at `offset` lies inside.
+/// One BOOL: whether the window at `offset` is inside.
 Tensor liesInside(Graph &graph, const Tensor &offset, const Shape &last, Sequence &prog, const std::string &name) {
   const Tensor limits = graph.addConstant<std::size_t>(poplar::UNSIGNED_INT, {last.size()}, last, name + "/limits");
   poputil::mapTensorLinearly(graph, limits);
@@ -135,7 +135,7 @@ void scatterAll(Graph &graph, const Tensor &operand, const Tensor &indices, cons
         if (made.shape() != old.shape())
           throw poputil::poplibs_error(name + ": the update computation gives shape " + made.shapeToString() + " for windows of " +
                                        old.shapeToString());
-        // A window that lies elsewhere gets its own elements back.
+        // A window elsewhere gets its own elements back.
         const Tensor kept = map(graph, Select(_1, _2, _3), {made, old, liesInside(graph, offset, last, round, name)}, round, name);
         dynamicUpdate(graph, place, kept, offset, dims, sizes, round, name);
         return round;

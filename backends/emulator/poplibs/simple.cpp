@@ -73,7 +73,7 @@ void requireSameShape(const Tensor &A, const Tensor &B, const std::string &name)
     throw poputil::poplibs_error(name + ": shapes " + A.shapeToString() + " and " + B.shapeToString() + " differ");
 }
 
-/// B in the type of A.
+/// B converted to the type of A.
 Any second(const Tensor &A, const Tensor &B) { return A.elementType() == B.elementType() ? Any(_2) : Any(Cast(_2, A.elementType())); }
 
 void addScaled(Graph &graph, const Tensor &A, const Tensor &B, const Expr &sum, const std::vector<Tensor> &scales, Sequence &prog,

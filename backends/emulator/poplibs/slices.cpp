@@ -1,4 +1,4 @@
-// popops/DynamicSlice.hpp and Gather.hpp: each tile takes its columns of every slice.
+// popops/DynamicSlice.hpp and Gather.hpp: each tile processes its columns of every slice.
 #include <popops/DynamicSlice.hpp>
 #include <popops/Gather.hpp>
 
@@ -20,7 +20,7 @@ namespace {
 
 enum class SliceKind { Read, Write, Add, Max };
 
-/// Of a table of `rows` rows, `size` rows at each of `count` offsets; `width` columns.
+/// For a table of `rows` rows: `size` rows at each of `count` offsets; `width` columns.
 struct Slicing {
   SliceKind kind;
   Type type;
@@ -34,7 +34,7 @@ template <class T> void combineRow(SliceKind kind, T *to, const T *from, std::si
     to[i] = kind == SliceKind::Add ? T(to[i] + T(scale * float(from[i]))) : std::max(to[i], from[i]);
 }
 
-/// Every step is rounded to half, as one by one.
+/// Every step is rounded to half, as in single operations.
 void combineHalves(SliceKind kind, char *to, const char *from, std::size_t n, float scale) {
   constexpr std::size_t block = 128;
   float sum[block], term[block];
@@ -76,7 +76,7 @@ void runSlice(const State &state) {
   const float scale = s.scaled ? *state.slots[3].as<float>() : 1;
   for (std::uint32_t i = 0; i < s.count; ++i) {
     const std::uint32_t offset = offsets.as<std::uint32_t>()[i];
-    // One slice goes round its end. Several at once skip what is outside: rows that cannot be are none of theirs.
+    // A single slice wraps around at the end. Several slices ignore offsets outside the table.
     if (offset >= s.rows && s.count > 1) {
       if (s.kind == SliceKind::Read)
         std::memset(slices.data + std::size_t(i) * s.size * rowBytes, 0, s.size * rowBytes);
@@ -143,7 +143,7 @@ void addSlices(Graph &graph, const Tensor &table, const Tensor &slices, const Te
   prog.add(poplar::program::Execute(computeSet));
 }
 
-/// One offset of a row, for the one dimension that is sliced.
+/// One offset per row, for the one dimension that is sliced.
 void checkOffsets(const Tensor &offsets, const std::string &name) {
   if (offsets.rank() == 0 || offsets.numElements() != offsets.dim(0))
     throw poputil::poplibs_error(name + ": offsets of shape " + offsets.shapeToString() + ", not {n,1}");
@@ -185,7 +185,7 @@ Tensor fromTable(const Tensor &table, std::vector<std::size_t> shape, std::size_
   return table.reshape(shape).dimRoll(0, unsigned(dimension));
 }
 
-/// One row's columns on the tiles of the table's first row, where it lies on several; otherwise spread.
+/// Columns are on the tiles of the table's first row if these are several; otherwise they are distributed.
 Tensor makeSlices(Graph &graph, const Tensor &table, std::size_t count, std::size_t size, const std::string &name) {
   const std::size_t width = table.dim(1);
   const Tensor slices = graph.addVariable(table.elementType(), {count, size, width}, name + "/Slice");
@@ -228,7 +228,7 @@ void updateOnce(Graph &graph, const Tensor &t, const Tensor &s, const Tensor &of
   addSlices(graph, table, slices, offset, {}, SliceKind::Write, table[0], prog, name);
 }
 
-/// What is taken element by element from several dimensions, as rows of one dimension that stands first.
+/// Elements selected individually from several dimensions, as rows of one dimension that comes first.
 struct Joined {
   Tensor rows, offsets;
 };
@@ -341,7 +341,7 @@ void dynamicUpdate(Graph &graph, const Tensor &t, const Tensor &s, const Tensor 
   if (s.shape() != shape || s.elementType() != t.elementType())
     throw poputil::poplibs_error(name + ": a slice of shape " + s.shapeToString() + " and type " + s.elementType().toString() +
                                  " does not fit a tensor of shape " + t.shapeToString());
-  // Of several dimensions, whole rows of the first are taken out, changed along the others, and put back.
+  // With several dimensions, whole rows of the first are read, changed along the others, and written back.
   std::vector<Tensor> views{t};
   for (std::size_t i = 0; i + 1 < dims.size(); ++i)
     views.push_back(sliceOnce(graph, views[i], offsets.slice(i, i + 1), dims[i], sizes[i], prog, name));
@@ -402,7 +402,7 @@ void multiUpdateAdd(Graph &graph, const Tensor &t, const Tensor &sIn, const Tens
 Tensor createSliceableTensor(Graph &graph, const Type &type, const Sizes &shape, const Sizes &dims, const Sizes &, std::size_t minGrainSize,
                              const DebugContext &context) {
   const Tensor t = graph.addVariable(type, shape, context);
-  // What is not sliced is spread; the slices lie on top of each other.
+  // The unsliced part is distributed; the slices are on the same tiles.
   std::size_t columns = 1;
   std::vector<unsigned> order;
   for (unsigned d = 0; d < shape.size(); ++d)

@@ -1,4 +1,4 @@
-// popsparse: the blocks are put where they belong in a dense matrix, which is then multiplied. Results are those of a sparse product;
+// popsparse: blocks are placed into a dense matrix, which is then multiplied. Results are those of a sparse product;
 // cycles and memory are those of the dense one.
 #include <popsparse/FullyConnected.hpp>
 #include <popsparse/MatMul.hpp>
@@ -50,14 +50,14 @@ void checkBlocks(const Blocks &blocks, Shape size, Shape block) {
 
 namespace {
 
-/// A matrix that is dense for a while: [rows, columns] in blocks.
+/// A matrix that is temporarily dense: [rows, columns] in blocks.
 struct Grid {
   Shape size, block;
 
   std::size_t across() const { return size[1] / block[1]; }
   std::size_t blocks() const { return size[0] / block[0] * across(); }
   std::size_t elements() const { return block[0] * block[1]; }
-  /// [blocks, elements] as [rows, columns], and the opposite.
+  /// [blocks, elements] as [rows, columns], and the inverse.
   Tensor asMatrix(const Tensor &table) const {
     return table.reshape({size[0] / block[0], across(), block[0], block[1]}).dimShuffle({0, 2, 1, 3}).reshape({size[0], size[1]});
   }
@@ -66,7 +66,7 @@ struct Grid {
   }
 };
 
-/// Known with the tensor that an operation gets: its grid, and the places of its blocks where these are known.
+/// Stored with the tensor that an operation gets: its grid, and the positions of its blocks if these are known.
 struct Known : poputil::TensorMetaDataBase {
   Grid grid;
   std::vector<unsigned> places;
@@ -83,7 +83,7 @@ void start(Graph &graph, const OptionFlags &options, const std::string &name) {
   requireLibrary(graph, "popsparse");
   addLibrary(graph, "popops");
   addLibrary(graph, "poplin");
-  // They choose plans and room; results do not change.
+  // These select plans and memory; results do not change.
   static const std::set<std::string> known{"availableMemoryProportion",
                                            "doGradAPass",
                                            "doGradWPass",
@@ -109,7 +109,7 @@ Tensor linear(Graph &graph, const Type &type, const std::vector<std::size_t> &sh
   return t;
 }
 
-/// The block of each pair of indices; of room that is left over, one behind the last.
+/// The block of each pair of indices; for unused entries, one after the last.
 Tensor placesOf(Graph &graph, const Tensor &metaInfo, const Grid &grid, Sequence &prog, const std::string &name) {
   const Tensor pairs = metaInfo.reshape({metaInfo.numElements() / 2, 2});
   const Any row = Cast(_1, poplar::UNSIGNED_INT), column = Cast(_2, poplar::UNSIGNED_INT);
@@ -124,7 +124,7 @@ Tensor constantPlaces(Graph &graph, const std::vector<unsigned> &places, const s
   return t;
 }
 
-/// A table of all blocks and one more, which takes what has no place.
+/// A table of all blocks and one more, for blocks without a position.
 Tensor tableOf(Graph &graph, const Type &type, const Grid &grid, const std::string &name) {
   return popops::createSliceableTensor(graph, type, {grid.blocks() + 1, grid.elements()}, {0}, {1}, 0, name + "/dense");
 }
@@ -159,7 +159,7 @@ void requireMatrix(const Tensor &t, const std::vector<std::size_t> &shape, const
   throw poputil::poplibs_error(what + " has shape " + t.shapeToString() + ", not {" + wanted + "}");
 }
 
-/// Room for values, as whole blocks.
+/// Memory for values, as whole blocks.
 std::size_t room(const dynamic::SparsityParams &sparsity, std::size_t groups, std::size_t rows, std::size_t columns, double values) {
   const std::size_t block = sparsity.blockDimensions[0] * sparsity.blockDimensions[1];
   if (block == 0 || groups == 0 || rows % sparsity.blockDimensions[0] || columns % sparsity.blockDimensions[1])
@@ -390,7 +390,7 @@ std::array<std::size_t, 3> positive(const std::array<int, 3> &numbers, const cha
   return found;
 }
 
-/// The grid of the matrix that the mask is about.
+/// The grid of the matrix that the mask describes.
 Grid maskedGrid(const BSMatMulParams &p) {
   if (p.resultIsSparse)
     return {{p.size[0], p.size[2]}, {p.block[0], p.block[2]}};
@@ -406,7 +406,7 @@ void check(const BSMatMulParams &p) {
                    std::to_string(maskedGrid(p).blocks()) + " blocks");
 }
 
-/// Numbers of the blocks of one group that are not zero.
+/// Numbers of the nonzero blocks of one group.
 std::vector<unsigned> blocksOf(const BSMatMulParams &p, std::size_t group) {
   const std::size_t n = maskedGrid(p).blocks();
   std::vector<unsigned> found;

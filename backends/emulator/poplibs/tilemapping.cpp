@@ -15,7 +15,7 @@ using poplar::Tensor;
 
 namespace {
 
-/// As many tiles as can have the least each; the grains over them as even as they go.
+/// The maximum number of tiles that can each have the minimum; the grains are distributed as evenly as possible.
 std::vector<std::vector<Interval>> linear(unsigned tiles, std::size_t elements, std::size_t least, std::size_t grain) {
   std::vector<std::vector<Interval>> mapping(tiles);
   grain = std::max<std::size_t>(1, grain);
@@ -135,7 +135,7 @@ unsigned getTileImbalance(const Graph &graph, const Tensor &tensor, unsigned min
 
 namespace {
 
-/// Whether two neighbours along a dimension lie in different groups of `perGroup` tiles.
+/// Whether two neighbours along a dimension are in different groups of `perGroup` tiles.
 bool isSplit(const Graph &graph, const Tensor &tensor, unsigned dimension, unsigned perGroup) {
   const Tensor rolled = tensor.dimRoll(dimension, tensor.rank() - 1);
   const std::size_t n = rolled.dim(rolled.rank() - 1);

@@ -1,4 +1,4 @@
-// poplin: grids of coordinates, triangular systems and the factorisation of Cholesky, column by column.
+// poplin: grids of coordinates, triangular systems and Cholesky factorisation, column by column.
 #include <poplin/Cholesky.hpp>
 #include <poplin/MeshGrid.hpp>
 #include <poplin/TriangularSolve.hpp>
@@ -56,7 +56,7 @@ Tensor triangle(Graph &graph, const Type &type, std::size_t n, bool lower, bool 
 }
 
 void onlyKnown(const OptionFlags &options, const std::string &name) {
-  // Of these results do not depend.
+  // Results do not depend on these.
   for (const auto &option : options)
     if (option.first != "blockSize" && option.first != "availableMemoryProportion" && option.first != "partialsType" &&
         option.first != "fullyConnectedPass")
@@ -161,7 +161,7 @@ void choleskyInPlace(Graph &graph, const Tensor &a, bool lower, Sequence &prog, 
     const Tensor column = m.slice({0, j + 1, j}, {batch, n, j + 1});
     popops::mapInPlace(graph, Divide(_1, _2), {column, pivot}, prog, name + "/column");
     for (std::size_t k = j + 1; k < n; ++k) {
-      // Below the diagonal alone: the other triangle is not the matrix's.
+      // Only below the diagonal: the other triangle is not part of the matrix.
       const Tensor below = m.slice({0, k, k}, {batch, n, k + 1});
       popops::mapInPlace(graph, Sub(_1, Mul(_2, _3)), {below, column.slice(k - j - 1, n - j - 1, 1), column.slice(k - j - 1, k - j, 1)},
                          prog, name + "/subtract");

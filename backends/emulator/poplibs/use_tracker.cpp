@@ -1,4 +1,4 @@
-// Mappings that follow where vertices read.
+// Mappings that follow the tiles of the reading vertices.
 #include <poputil/TileMapping.hpp>
 #include <poputil/Util.hpp>
 #include <poputil/exceptions.hpp>
@@ -29,7 +29,7 @@ void TensorUseTracker::add(TensorUseTracker other) { std::move(other.uses_.begin
 
 namespace {
 
-/// The tiles that use the elements from a place of a variable on, up to the next place.
+/// The tiles that use the elements from one position of a variable up to the next.
 using Users = std::map<std::size_t, std::set<unsigned>>;
 
 void addUse(Users &users, const Interval &range, unsigned tile) {
@@ -42,7 +42,7 @@ void addUse(Users &users, const Interval &range, unsigned tile) {
     part->second.insert(tile);
 }
 
-/// Elements that nothing uses get the users of those before them, else of those after them.
+/// Elements without users get the users of those before them, otherwise of those after them.
 void extendUse(Users &users, std::size_t elements) {
   users.emplace(elements, std::set<unsigned>());
   users.emplace(0, std::set<unsigned>());
@@ -55,7 +55,7 @@ void extendUse(Users &users, std::size_t elements) {
   }
 }
 
-/// Ranges of a variable for each tile. Ranges with the same users are cut among them together.
+/// Ranges of a variable for each tile. Ranges with the same users are divided among them together.
 std::vector<std::vector<Interval>> share(const Users &users, unsigned numTiles, unsigned grain, unsigned least) {
   std::map<std::set<unsigned>, std::vector<Interval>> groups;
   for (auto part = users.begin(); part != users.end() && std::next(part) != users.end(); ++part)

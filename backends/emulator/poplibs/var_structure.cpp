@@ -15,7 +15,7 @@ using poplar::Tensor;
 
 namespace {
 
-/// gcd of the lengths, and offsets, of the runs of consecutive memory in each row of the last dimension.
+/// gcd of the lengths and offsets of the contiguous runs in each row of the last dimension.
 unsigned groupingOf(const Graph &graph, const Tensor &t) {
   if (t.rank() == 0)
     throw poplibs_error("detectInnermostGrouping: a tensor without dimensions");
@@ -30,7 +30,7 @@ unsigned groupingOf(const Graph &graph, const Tensor &t) {
       place += run.size();
       common = std::gcd(common, place);
     }
-    // A group does not reach over two tiles.
+    // A group does not extend over two tiles.
     for (const auto &tile : graph.getTileMapping(rows[r], false))
       for (const poplar::Interval &part : tile)
         common = std::gcd(common, std::gcd(part.begin(), part.end()));
@@ -51,7 +51,7 @@ std::vector<GroupingInfo> detectDimGroupings(const Graph &graph, const Tensor &t
     for (unsigned d = t.rank(); d-- > 0 && !more;) {
       if (left[d] < 2)
         continue;
-      // The dimension goes last, before the groups that were found inside it.
+      // The dimension is placed last, before the groups that were found inside it.
       Tensor turned = grouped.dimRoll(d + 1, t.rank());
       std::size_t inner = 1;
       for (unsigned i = t.rank() + 1; i < turned.rank(); ++i)

@@ -1,4 +1,4 @@
-// Values as bytes, for files: one list of members serves writing and reading.
+// Values as bytes, for files: one list of members is used for writing and reading.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline void require(bool fits, const char *what) {
     refuse(what);
 }
 
-/// What is written once and named by a number from then on: see graph_archive.cpp.
+/// Objects that are written once and then referenced by a number; see graph_archive.cpp.
 struct SavedOnce;
 struct LoadedOnce;
 
@@ -38,7 +38,7 @@ public:
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>)
       bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
     else
-      // The members are those that reading fills in: writing changes none.
+      // The members are the same ones that reading fills; writing does not change them.
       describe(*this, const_cast<T &>(value));
     return *this;
   }
@@ -70,7 +70,7 @@ private:
   }
 };
 
-/// Takes values from a range of bytes. A list grows as its elements are found: no number in a file takes memory by itself.
+/// Reads values from a range of bytes. A list grows as its elements are read, so a number in a file cannot allocate memory by itself.
 class Loader {
 public:
   static constexpr bool loads = true;
@@ -142,7 +142,7 @@ private:
     else
       return T(0);
   }
-  /// Every element takes a byte at least.
+  /// Every element takes at least one byte.
   std::uint64_t count() {
     std::uint64_t n = 0;
     (*this)(n);

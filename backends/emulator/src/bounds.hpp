@@ -1,4 +1,4 @@
-// A check that vertices write inside their outputs and leave their inputs as they are.
+// A check that vertices write only inside their outputs and do not change their inputs.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace poplar::core {
 
-/// Of either side of every field.
+/// On both sides of every field.
 constexpr std::size_t guardBytes = 64;
 
-/// Whether SNNC_CHECK_BOUNDS asks for it: every edge is then staged between guards.
+/// Whether SNNC_CHECK_BOUNDS requests the check: every edge is then staged between guards.
 bool checksBounds();
 
-/// Sets the guards of a call and takes the sums of its inputs.
+/// Sets the guards for a call and stores check sums of its inputs.
 void setGuards(const Superstep &step, const VertexCall &call, char *scratch, std::vector<std::uint64_t> &sums);
-/// Throws application_runtime_error, naming the field, where a guard or an input changed.
+/// Throws application_runtime_error, naming the field, if a guard or an input changed.
 void checkGuards(const Superstep &step, const VertexCall &call, const char *scratch, const std::vector<std::uint64_t> &sums);
 
 } // namespace poplar::core

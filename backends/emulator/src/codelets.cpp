@@ -92,13 +92,13 @@ bool endsWith(const std::string &text, const std::string &end) {
 
 bool isReadable(const std::string &path) { return access(path.c_str(), R_OK) == 0; }
 
-/// The last part of a path, without what follows its last point.
+/// The last component of a path, without its extension.
 std::string stem(const std::string &path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.substr(0, name.rfind('.'));
 }
 
-/// The file itself; else one of $SNNC_CODELETS of that stem (codelets.cpp for codelets.gp); else one in the folders of $SNNC_CODELET_PATH.
+/// The file itself; otherwise one of $SNNC_CODELETS with this stem (codelets.cpp for codelets.gp), or one in folders of $SNNC_CODELET_PATH.
 std::string findFile(const std::string &path) {
   if (isReadable(path))
     return path;
@@ -194,7 +194,7 @@ void CodeletLibrary::readTable(const CodeletTable &table, const std::string &nam
       entry->compute = reinterpret_cast<void (*)(void *)>(base + std::stoull(words[4]));
       entry->codeBytes = std::uint32_t(std::stoul(words[5]));
       type = entry.get();
-      // A type that exists already keeps its address: vertices point to it.
+      // An existing type keeps its address, because vertices point to it.
       if (!types_.emplace(entry->name, std::move(entry)).second)
         type = nullptr;
     } else if (words.size() == 3 && words[0] == "code") {

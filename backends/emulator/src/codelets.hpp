@@ -1,4 +1,4 @@
-// Vertex types: what popc found in codelet files, and the machine code they were compiled to.
+// Vertex types: what popc found in codelet files, and the compiled machine code.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +31,23 @@ struct Field {
 struct VertexType {
   std::string name;
   bool multi;
-  /// All workers of the tile work on it at once: its cycles are the tile's.
+  /// All workers of the tile run it at the same time; its cycles are tile cycles.
   bool wholeTile = false;
   std::uint32_t size;
   std::uint32_t codeBytes;
-  /// Functions that several types call: name and bytes.
+  /// Functions shared by several types: name and bytes.
   std::vector<std::pair<std::string, std::uint32_t>> sharedCode;
   void (*compute)(void *);
   std::vector<Field> fields;
-  /// What every vertex of a built-in type begins with, and what that points to.
+  /// The beginning of every vertex of a built-in type, and the data that it points to.
   std::vector<char> initial;
   std::shared_ptr<const void> owned;
-  /// Of a built-in type: its kind, and what it points to as bytes, from which its library makes it again.
+  /// For a built-in type: its kind, and the shared data as bytes, from which its library can recreate the type.
   std::string builtinKind, builtinBytes;
   std::uint32_t fieldIndex(const std::string &field) const;
 };
 
-/// A table that popc wrote, and the shared libraries that it names, in order: their paths, and their bytes where they came in a file.
+/// A table written by popc, and the shared libraries that it names, in order: their paths, and their bytes if they were stored in a file.
 struct CodeletTable {
   std::string text;
   std::vector<std::string> libraries, code;
@@ -55,16 +55,16 @@ struct CodeletTable {
 
 class CodeletLibrary {
 public:
-  /// A C++ source, or a table that popc wrote (.gp).
+  /// A C++ source, or a table written by popc (.gp).
   void addFile(const std::string &path, const std::string &flags);
   void addSource(const std::string &text, const std::string &flags);
-  /// A type that a library of the emulator implements; one that exists under the name already is kept.
+  /// A type that a library of the emulator implements; an existing type with this name is kept.
   const VertexType &addBuiltin(std::unique_ptr<VertexType> type);
   const VertexType &find(const std::string &name) const;
   bool contains(const std::string &name) const { return types_.count(name) != 0; }
-  /// The tables that were read, with paths of their libraries.
+  /// The tables that were read, with the paths of their libraries.
   const std::vector<CodeletTable> &tables() const { return tables_; }
-  /// Reads a table whose libraries lie at other paths by now.
+  /// Reads a table whose libraries have been moved to other paths.
   void addTable(const CodeletTable &table, const std::string &name);
 
 private:
@@ -74,7 +74,7 @@ private:
   std::map<std::string, std::unique_ptr<VertexType>> types_;
 };
 
-/// One spelling for a type name: no spaces but between words.
+/// A unique spelling of a type name: no spaces except between words.
 std::string canonicalName(const std::string &name);
 
 } // namespace poplar::core

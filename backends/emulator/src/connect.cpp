@@ -1,4 +1,4 @@
-// Vertices and what they are connected to.
+// Vertices and their connections.
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 

@@ -1,4 +1,4 @@
-// What a graph from a file must be before anything uses it.
+// Requirements on a graph from a file that are checked before it is used.
 #include "graph_archive.hpp"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace poplar::core {
 
 namespace {
 
-/// Elements of a vector that a vertex keeps: more than any tile has bytes.
+/// Elements of a vector in a vertex: more than the bytes of any tile.
 constexpr std::size_t largestState = std::size_t(1) << 26;
 
 bool isIn(std::uint64_t number, std::size_t size) { return number < size; }
 bool isInOrNone(std::uint32_t number, std::size_t size) { return number == ~0u || number < size; }
 
-/// start, start + step, … of n elements lie in [0, size).
+/// Whether all n elements start, start + step, … are in [0, size).
 bool fits(Index start, Index step, Index n, Index size) {
   if (n <= 0)
     return n == 0;
@@ -63,7 +63,7 @@ void requireFieldValue(const GraphData &graph, const FieldValue &value) {
   require(value.values.size() <= most, "a value of a field that does not take it");
 }
 
-/// Of a built-in type: codelets' fields come from their own table.
+/// For a built-in type; fields of codelets come from their own table.
 void requireFields(const VertexType &type) {
   require(type.size <= 4096, "a vertex type that is too large");
   for (const Field &f : type.fields)

@@ -1,4 +1,4 @@
-// Records of what libraries do, and the file that they go to.
+// Records of library operations, and the file that they are written to.
 #include <poplar/DebugContext.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -43,7 +43,7 @@ std::string joinedName(const std::string &path, const std::string &name) {
 
 namespace {
 
-/// The file of DebugInfo::initializeStreamer: one in a process, as in Poplar.
+/// The file of DebugInfo::initializeStreamer: one per process, as in Poplar.
 struct Streamer {
   std::mutex mutex;
   std::unique_ptr<std::ofstream> file;

@@ -30,7 +30,7 @@ const Machine &findMachine(const std::string &version) {
   throw invalid_machine_model("no IPU version '" + version + "'; there are ipu1, ipu2 and ipu21");
 }
 
-/// The IPU of a system, by the beginning of its name.
+/// The IPU of a system, from the prefix of the system's name.
 std::string machineOf(const std::string &system) {
   std::string name;
   for (const char c : system)
@@ -114,7 +114,7 @@ Device IPUModel::createDevice(const OptionFlags &, bool, unsigned) const {
 
 namespace {
 
-/// The IPU that stands in for hardware: $SNNC_EMULATED_IPU ("ipu1", "ipu2", "ipu21" or "none").
+/// The IPU that replaces hardware: $SNNC_EMULATED_IPU ("ipu1", "ipu2", "ipu21" or "none").
 std::string emulatedIpu() {
   const char *chosen = std::getenv("SNNC_EMULATED_IPU");
   return chosen && *chosen ? chosen : "ipu2";

@@ -1,4 +1,4 @@
-// The public face of an engine.
+// The public interface of an engine.
 #include <poplar/Engine.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -23,7 +23,7 @@ EngineData::EngineData(std::shared_ptr<GraphData> graphData)
 
 namespace {
 
-/// Constants made for one field lie where its vertex is.
+/// Constants created for one field are stored on the tile of its vertex.
 void mapOwnedConstants(GraphData &graph) {
   for (Variable &v : graph.variables)
     if (v.owner != ~0u && graph.vertices[v.owner].tile != ~0u)
@@ -55,18 +55,18 @@ bool isSet(const char *variable) {
   return text && std::atoi(text) != 0;
 }
 
-/// As Graphcore's model does where it is told to.
+/// Whether tiles may exceed their memory, an option as in Graphcore's model.
 bool allowsTooMuch(const OptionFlags &options) {
   return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
 }
 
-/// A buffer for each stream of its own lets the host run ahead, unless it is told not to.
+/// A separate buffer for each stream lets the host run ahead, unless this is disabled.
 bool prefetches(const OptionFlags &options) {
   const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
   return is("exchange.streamBufferOverlap", "none") && !is("exchange.enablePrefetch", "false");
 }
 
-/// Where the profile is written when the engine ends: $SNNC_PROFILE, or by the autoReport options; else nowhere.
+/// The path of the profile written when the engine ends: $SNNC_PROFILE, or from the autoReport options; otherwise empty.
 std::string profilePath(const OptionFlags &options) {
   if (const char *path = std::getenv("SNNC_PROFILE"))
     return path;
@@ -76,15 +76,20 @@ std::string profilePath(const OptionFlags &options) {
   return (options.contains("autoReport.directory") ? options.at("autoReport.directory") : std::string(".")) + "/profile.json";
 }
 
-/// Writes the profile and makes its folder. A destructor calls it: what fails is a warning.
+/// Writes the profile and creates its folder; with an autoReport option also under the file name that Poplar uses. It is called by a
+/// destructor, so a failure is only a warning.
 void writeProfile(EngineData &engine) {
   const std::filesystem::path path = engine.profilePath;
   std::error_code failed;
   if (path.has_parent_path())
     std::filesystem::create_directories(path.parent_path(), failed);
   std::ofstream file(path);
-  if (!(file << collectProfile(engine).toJson() << "\n"))
+  if (!(file << collectProfile(engine).toJson() << "\n" << std::flush)) {
     std::cerr << "warning: the profile could not be written to " << path.string() << "\n";
+    return;
+  }
+  if (!std::getenv("SNNC_PROFILE"))
+    std::filesystem::copy_file(path, path.parent_path() / "profile.pop", std::filesystem::copy_options::overwrite_existing, failed);
 }
 
 std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {
@@ -153,13 +158,14 @@ void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Pro
     data_->replicas[replica]->replicas = data_->replicas;
   }
   data_->profilePath = core::profilePath(options);
+  data_->trace = core::traceOf(options);
   for (core::EngineData *replica : data_->replicas)
     replica->prefetches = core::prefetches(options);
 }
 
 Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress,
                         const DebugContext &) {
-  // What an engine would refuse is refused here.
+  // Conditions that an engine would refuse are refused here.
   Engine(graph, programs, options);
   if (progress)
     progress(1, 1);
@@ -184,7 +190,7 @@ void Engine::load(const Device &device) {
   data_->loaded = true;
 }
 
-void Engine::run(unsigned program, const std::string &) {
+void Engine::run(unsigned program, const std::string &debugName) {
   if (program >= data_->programs.size())
     throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
   if (!data_->loaded)
@@ -193,6 +199,8 @@ void Engine::run(unsigned program, const std::string &) {
     replica->runCycles = replica->transfers.lastRun = replica->transfers.besideLastRun = 0;
     core::awaitTransfers(*replica);
   }
+  if (data_->trace)
+    data_->trace->runs.push_back({program, debugName, {}});
   core::runOp(*data_, data_->programs[program]);
   for (core::EngineData *replica : data_->replicas)
     replica->totalCycles += replica->runCycles;
@@ -275,7 +283,7 @@ void Engine::writeTensor(const std::string &handle, const void *values) {
 
 namespace core {
 namespace {
-/// A row of a remote buffer; throws where there is none.
+/// A row of a remote buffer; throws if it does not exist.
 char *rowOf(const EngineData &engine, const std::string &handle, std::uint64_t row, unsigned replica, const char *who) {
   const std::uint32_t id = remoteId(engine, handle);
   const RemoteBuffer &buffer = engine.graph->remotes[id];
@@ -326,6 +334,8 @@ void Engine::resetExecutionProfile() {
   data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;
   data_->controls = 0;
   data_->transfers = {};
+  if (data_->trace)
+    data_->trace->runs.clear(), data_->trace->entries = 0;
   for (const auto &step : data_->supersteps) {
     step->executions = 0;
     step->busiestCycles = step->sumCycles = step->hostSeconds = 0;

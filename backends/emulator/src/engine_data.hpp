@@ -1,4 +1,4 @@
-// What an Engine holds: the program as flat operations, its steps, storage and streams.
+// Contents of an Engine: the program as flat operations, its steps, storage and streams.
 #pragma once
 
 #include <iosfwd>
@@ -16,12 +16,13 @@
 #include "program_data.hpp"
 #include "storage.hpp"
 #include "superstep.hpp"
+#include "trace.hpp"
 #include "transfers.hpp"
 #include "undefined.hpp"
 
 namespace poplar::core {
 
-/// A Copy inside the device.
+/// A Copy within the device.
 struct CopyStep {
   std::string name;
   std::uint32_t elementBytes;
@@ -31,7 +32,7 @@ struct CopyStep {
   AlignedBytes buffer;
   Exchange exchange;
   double localCycles = 0;
-  /// Whether transfers that run beside the program must have arrived before.
+  /// Whether transfers that run beside the program must have finished before.
   bool waits = false;
   std::uint64_t executions = 0;
 };
@@ -45,9 +46,9 @@ struct StreamStep {
   AlignedBytes buffer;
   std::uint64_t bytes;
   std::vector<Move> moves;
-  /// Whether the program goes on beside it.
+  /// Whether the program continues during the transfer.
   bool beside = false;
-  /// Cycles of all its transfers, and what of them the program went on beside.
+  /// Cycles of all its transfers, and the part of them that overlapped with the program.
   double cycles = 0, besideCycles = 0;
   std::uint64_t executions = 0;
 };
@@ -59,12 +60,12 @@ struct RemoteStep {
   bool toDevice;
   std::uint32_t elementBytes;
   std::uint64_t rowBytes;
-  /// The moves of each row that is copied, as if that were the first of the buffer.
+  /// The moves of each copied row, as if it were the first of the buffer.
   std::vector<std::vector<Move>> moves;
-  /// The numbers of the rows, gathered before the copy; none: the first.
+  /// The row numbers, gathered before the copy; if empty, the first row.
   AlignedBytes offsets;
   std::vector<Move> offsetMoves;
-  /// Ranges of the tensor's variables on tiles: a fragment each.
+  /// Ranges of the tensor's variables on tiles: one fragment each.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> fragments;
   double transferCycles = 0;
   std::uint64_t executions = 0;
@@ -92,7 +93,7 @@ struct PrintStep {
 
 struct Op {
   ProgramKind kind;
-  /// Step, count, as the kind needs.
+  /// Step or count, depending on the kind.
   std::uint32_t number = 0;
   std::vector<std::uint32_t> children;
   const char *predicate = nullptr;
@@ -100,9 +101,9 @@ struct Op {
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   std::string message;
-  /// What it reads and writes itself, vertices aside.
+  /// Variables that it reads and writes itself, excluding vertices.
   Tensor source, destination, offset;
-  /// Of a cycle stamp: where it goes, and the stamp that is taken from it.
+  /// For a cycle stamp: its destination, and the stamp that is subtracted from it.
   char *stamp = nullptr;
   const char *since = nullptr;
 };
@@ -114,7 +115,7 @@ struct HostAccess {
   std::string tensor;
   AlignedBytes buffer;
   std::vector<Move> toDevice, toHost;
-  /// Where undefined elements are followed.
+  /// Set if undefined elements are tracked.
   std::vector<Block> blocks;
 };
 
@@ -142,26 +143,28 @@ struct EngineData {
   std::vector<std::uint32_t> remoteIpus;
   std::vector<PrintStep> prints;
   std::vector<CrossStep> crossings;
-  /// All replicas, this one first where it is the engine's own; the engine of the first replica keeps the others.
+  /// All replicas, starting with this one if the engine is its own; the engine of the first replica keeps the others.
   std::vector<EngineData *> replicas;
   std::vector<std::unique_ptr<EngineData>> others;
   unsigned replica = 0;
-  /// Whether callbacks are asked ahead of time.
+  /// Whether callbacks are called ahead of time.
   bool prefetches = true;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;
   std::vector<MemoryPoint> memoryOverTime;
-  /// Where dead variables are spoilt: by operation, and when the engine is loaded.
+  /// If dead variables are overwritten: by operation, and when the engine is loaded.
   std::vector<std::vector<std::uint32_t>> dying;
   std::vector<std::uint32_t> deadAtStart;
   Executor executor;
   std::ostream *printStream;
   bool loaded = false;
-  /// Which elements hold nothing, where that is checked; and what operations touch, by their numbers.
+  /// Undefined elements, if they are checked; and the elements that operations access, by operation number.
   std::unique_ptr<UndefinedElements> undefined;
   std::map<std::uint32_t, std::pair<std::vector<Block>, std::vector<Block>>> touched;
-  /// Where the profile goes when the engine ends.
+  /// If execution reports are requested.
+  std::unique_ptr<Trace> trace;
+  /// Path of the profile that is written when the engine ends.
   std::string profilePath;
   /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.
   double runCycles = 0, totalCycles = 0, controlCycles = 0, hostCycles = 0;
@@ -173,16 +176,16 @@ struct EngineData {
 void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs);
 void planHandles(EngineData &engine);
 void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user);
-/// No constants, no element twice.
+/// No constants, and no element twice.
 void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user);
 /// Moves between blocks and a flat buffer.
 std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Block> &blocks, char *buffer, std::uint32_t bytes, bool toBuffer);
 /// Plans a copy between tiles and a remote buffer; returns its number.
 std::uint32_t planRemote(EngineData &engine, const ProgramData &data);
 void runRemote(EngineData &engine, RemoteStep &step);
-/// Takes the memory of all remote buffers; throws stream_memory_allocation_error where no IPU has as much.
+/// Allocates the memory of all remote buffers; throws stream_memory_allocation_error if no IPU has enough.
 void takeRemotes(EngineData &engine);
-/// Also the buffers that no program copies need room on some IPU.
+/// Buffers that no program copies also need memory on some IPU.
 void requireRoomForRemotes(const EngineData &engine);
 /// Bytes of remote buffers of each IPU.
 std::vector<std::uint64_t> remoteBytes(const EngineData &engine);
@@ -190,16 +193,16 @@ std::vector<std::uint64_t> remoteBytes(const EngineData &engine);
 std::uint32_t remoteId(const EngineData &engine, const std::string &handle);
 /// Cycles before the data of a remote copy moves: all tiles of all IPUs wait for each other.
 double remoteSyncCycles(const Target &target);
-/// Fills `memory`; throws graph_memory_allocation_error when a tile holds too little.
+/// Fills `memory`; throws graph_memory_allocation_error if a tile has too little memory.
 void accountMemory(EngineData &engine);
 void runOp(EngineData &engine, std::uint32_t op);
-/// Sends what one step holds between replicas; compares a tensor of all replicas.
+/// Sends the data of one step between replicas; compares a tensor of all replicas.
 void runCrossing(EngineData &engine, std::uint32_t crossing);
 void requireEqual(EngineData &engine, std::uint32_t crossing);
 EmulatorProfile collectProfile(const EngineData &engine);
 void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &profile);
 void printTensor(std::ostream &os, const PrintStep &print);
-/// Cycles of a step beside computing: control, and for every exchange a barrier and set-up.
+/// Cycles of a step other than computing: control, and a barrier and set-up for every exchange.
 double syncCyclesOf(const Target &target, const Exchange &exchange);
 
 } // namespace poplar::core

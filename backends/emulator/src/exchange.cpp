@@ -20,7 +20,7 @@ void throwUnmapped(const GraphData &graph, std::uint32_t var, Index begin, Index
 
 namespace {
 
-/// Duplicates dropped, neighbours of one source joined: what is left are the fragments that tiles receive.
+/// Removes duplicates and joins neighbours of one source; the result is the fragments that tiles receive.
 void mergeReceived(std::vector<Transfer> &transfers) {
   std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
     return std::tie(a.tile, a.var, a.begin) < std::tie(b.tile, b.var, b.begin);
@@ -55,7 +55,7 @@ struct Sent {
   Index begin, end;
 };
 
-/// One tile's ranges of one variable: how often each element is wanted by each IPU changes at their ends.
+/// Ranges of one variable on one tile; the number of receivers of each element per IPU changes at their ends.
 class Wanted {
 public:
   void add(const Sent &s) {
@@ -63,7 +63,7 @@ public:
     changes[s.end].push_back({s.ipu, -1});
   }
 
-  /// Calls f(elements, IPUs that want them), range by range.
+  /// Calls f(elements, receiving IPUs), range by range.
   template <class F> void each(F &&f) const {
     std::map<std::uint32_t, int> open;
     Index begin = 0;
@@ -81,7 +81,7 @@ private:
   std::map<Index, std::vector<std::pair<std::uint32_t, int>>> changes;
 };
 
-/// Each element leaves its tile once, however many tiles and IPUs want it; the links multiply it on its way.
+/// Each element leaves its tile once, regardless of the number of receiving tiles and IPUs; the links multiply it on the route.
 void countSent(const GraphData &graph, const std::vector<Transfer> &transfers, std::vector<TileTraffic> &dense, LinkFlows &flows) {
   const unsigned perIpu = graph.target.getTilesPerIPU();
   std::vector<Sent> sent;

@@ -1,4 +1,4 @@
-// What one exchange moves between tiles, and what that takes.
+// Data that one exchange moves between tiles, and its cost.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace poplar::core {
 
 struct GraphData;
 
-/// One range of elements on its way from a tile to another.
+/// One range of elements sent from one tile to another.
 struct Transfer {
   std::uint32_t sourceTile, tile;
   std::uint32_t sourceVar, var;
   Index sourceBegin, begin, length;
 };
 
-/// Received from the own IPU and over links; sent, each element once, and the part of it that leaves the IPU.
+/// Bytes received from the same IPU and over links; bytes sent, counting each element once, and the part of them that leaves the IPU.
 struct TileTraffic {
   std::uint32_t tile;
   std::uint32_t fragments = 0;
@@ -28,21 +28,21 @@ struct TileTraffic {
 };
 
 struct Exchange {
-  /// Tiles that take part, in order.
+  /// Participating tiles, in order.
   std::vector<TileTraffic> tiles;
   std::uint64_t bytesWithin = 0, bytesBetween = 0, fragments = 0;
-  /// Of the busiest tile, and what the busiest wire between IPUs takes beyond that.
+  /// Cycles of the busiest tile, and the additional cycles of the busiest wire between IPUs.
   double cycles = 0, linkCycles = 0;
   bool empty() const { return tiles.empty(); }
 };
 
-/// Ranges that reach a tile twice are sent once; each receiver of a multicast pays, the sender and each wire on the way once.
+/// Ranges that reach a tile twice are sent once; a multicast costs each receiver, and costs the sender and each wire on the route once.
 Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers);
 
 const TileMap &tileMap(const GraphData &graph, std::uint32_t var);
 [[noreturn]] void throwUnmapped(const GraphData &graph, std::uint32_t var, Index begin, Index end, const std::string &user);
 
-/// Calls f(begin, end, tile) for every part of a range; throws invalid_tile_mapping, naming user(), where no tile holds it.
+/// Calls f(begin, end, tile) for every part of a range; throws invalid_tile_mapping, with user() in the message, if a part is on no tile.
 template <class User, class F> void forEachTile(const GraphData &graph, std::uint32_t var, Index begin, Index end, User &&user, F &&f) {
   const TileMap &map = tileMap(graph, var);
   const std::vector<Piece> &pieces = map.pieces();

@@ -17,7 +17,7 @@ namespace poplar {
 namespace core {
 namespace {
 
-/// "Magic", version of the format, length and check sum of what follows.
+/// "Magic", version of the format, length and check sum of the rest.
 constexpr char magic[8] = {'S', 'N', 'N', 'C', 'E', 'X', 'E', '\n'};
 constexpr std::uint32_t formatVersion = 1;
 
@@ -27,7 +27,7 @@ struct Header {
   std::uint64_t bytes, sum;
 };
 
-/// FNV-1a (Fowler, Noll, Vo) over words of 8 bytes, the last one filled up with zeros.
+/// FNV-1a (Fowler, Noll, Vo) over 8-byte words, the last one padded with zeros.
 std::uint64_t checkSum(const std::string &bytes) {
   std::uint64_t sum = 0xcbf29ce484222325u ^ bytes.size();
   for (std::size_t at = 0; at < bytes.size(); at += 8) {
@@ -51,7 +51,7 @@ void writeFile(std::ostream &stream, const std::string &bytes) {
     throw poplar_error("an executable of " + std::to_string(bytes.size()) + " bytes could not be written to its stream");
 }
 
-/// Reads in parts: a wrong length takes no more memory than the file has bytes.
+/// Reads in parts, so a wrong length does not allocate more memory than the file has bytes.
 std::string readFile(std::istream &stream) {
   constexpr std::uint64_t part = 1 << 20;
   Header header{};
@@ -87,7 +87,7 @@ void Executable::serialize(std::ostream &stream) const {
 
 namespace {
 
-/// What a damaged file makes of the standard library's errors is the public one.
+/// Errors that the standard library raises for a damaged file are converted to the public error.
 template <class F> auto loading(F &&load) {
   try {
     return load();

@@ -47,7 +47,7 @@ void scatterEdge(const StagedEdge &edge, const Strip *strips, const char *scratc
   }
 }
 
-/// All six workers of a tile in turn; cycles are those of the slowest.
+/// All six workers of a tile in turn; the cycles are those of the slowest.
 std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned workers, bool apart) {
   const auto compute = reinterpret_cast<void (*)(void *, unsigned)>(reinterpret_cast<void *>(call.compute));
   std::uint64_t slowest = 0;
@@ -78,7 +78,7 @@ Executor::Executor(const Target &target)
       startCycles_(std::uint64_t(target.getEmulatorModel().vertexStartCycles)),
       threshold_(chosenThreshold()), apart_(checksWorkers()), guarded_(checksBounds()), pool_(Pool::defaultThreads()), threads_(pool_.threads()) {
   randoms_.resize(std::size_t(target.getNumTiles()) * workers_);
-  // Each worker of each tile draws a sequence of its own, whatever thread it runs on.
+  // Each worker of each tile has its own random sequence, regardless of the thread that runs it.
   for (std::size_t i = 0; i < randoms_.size(); ++i)
     randoms_[i] = (i + 1) * 0xd1342543de82ef95u;
 }
@@ -113,7 +113,7 @@ double Executor::busiestWorker(Thread &thread) const {
   return double(*std::max_element(load.begin(), load.end()));
 }
 
-/// One vertex, or as many as there are workers, whose edges lie as they need them: nothing but the calls.
+/// One vertex, or as many as there are workers, whose edges need no staging: only the calls.
 inline double Executor::runPlain(const Superstep &step, const TileGroup &group, Thread &thread) {
   const VertexCall *call = step.calls.data() + group.firstCall;
   std::uint64_t slowest = 0;

@@ -14,9 +14,9 @@ namespace poplar::core {
 class Executor {
 public:
   explicit Executor(const Target &target);
-  /// Takes the memory that `run` needs for this step.
+  /// Allocates the memory that `run` needs for this step.
   void reserve(const Superstep &step);
-  /// Runs every vertex once, without taking memory; returns the tile cycles of the busiest tile.
+  /// Runs every vertex once, without allocating memory; returns the tile cycles of the busiest tile.
   double run(Superstep &step);
   unsigned threads() const { return pool_.threads(); }
 
@@ -24,12 +24,12 @@ private:
   struct Thread {
     AlignedBytes scratch;
     std::vector<std::uint64_t> workerCycles;
-    /// Cycles dealt to each worker.
+    /// Cycles assigned to each worker.
     std::vector<std::uint64_t> load;
     double busiest = 0, sum = 0, seconds = 0;
-    /// Vertex types of the step whose cycles had to be guessed.
+    /// Vertex types of the step whose cycles had to be estimated.
     std::vector<char> guessed;
-    /// Sums of inputs, where fields are guarded.
+    /// Check sums of inputs, if fields are guarded.
     std::vector<std::uint64_t> sums;
   };
   struct Job {
@@ -49,13 +49,13 @@ private:
   const unsigned workers_;
   const double supervisorCycles_;
   const std::uint64_t startCycles_;
-  /// Compute sets that take longer (seconds on one thread) are shared among threads.
+  /// Compute sets that take longer (in seconds on one thread) are shared among threads.
   const double threshold_;
-  /// Whether the workers of a MultiVertex are kept from seeing each other's results.
+  /// Whether the workers of a MultiVertex are isolated from each other's results.
   const bool apart_;
-  /// Whether fields lie between guards.
+  /// Whether fields are between guards.
   const bool guarded_;
-  /// Of the random numbers of each worker of each tile.
+  /// Random number states of each worker of each tile.
   std::vector<unsigned long long> randoms_;
   Pool pool_;
   std::vector<Thread> threads_;

@@ -208,7 +208,7 @@ void Graph::setTileMapping(const Tensor &tensor, const TileToTensorMapping &mapp
 
 namespace {
 
-/// The mapping in the numbers of a virtual graph's tiles.
+/// The mapping in terms of a virtual graph's tile numbers.
 Graph::TileToTensorMapping seenBy(const core::TileSelection &selection, const Graph::TileToTensorMapping &mapping) {
   Graph::TileToTensorMapping seen;
   std::size_t inside = 0, all = 0;
@@ -383,6 +383,13 @@ void Graph::setInitialValueHalf(const FieldRef &field, ArrayRef<std::uint16_t> b
 Function Graph::addFunction(const program::Program &program) {
   data_->functions.push_back(program);
   return Function(data_->functions.size() - 1);
+}
+
+FunctionBuffer Graph::addFunctionBuffer(Function function, FunctionBufferMappingType type) {
+  if (function >= data_->functions.size())
+    throw graph_object_creation_error("addFunctionBuffer: there is no function " + std::to_string(function) + " among the graph's " +
+                                      std::to_string(data_->functions.size()));
+  return FunctionBuffer(function, type);
 }
 
 } // namespace poplar

@@ -10,7 +10,7 @@
 
 namespace poplar::core {
 
-/// Lists of runs that many views share, and programs that stand in several places.
+/// Lists of runs that many views share, and programs that occur in several places.
 struct SavedOnce {
   std::unordered_map<const RunList *, std::uint64_t> lists;
   std::unordered_map<const ProgramData *, std::uint64_t> programs;
@@ -25,7 +25,7 @@ struct LoadedOnce {
 };
 
 namespace {
-/// Programs inside each other: each takes a part of this process's stack.
+/// Nested programs, each of which needs a part of this process's stack.
 constexpr unsigned deepest = 4000;
 
 template <class Once> struct Deeper {
@@ -85,7 +85,7 @@ template <class Archive> void describe(Archive &a, VertexData &v) {
   a(v.computeSet)(v.tile)(v.perfEstimate)(v.flops)(v.edges)(v.firstValue)(v.endValue);
 }
 
-/// A number, behind 0 the list itself.
+/// A number; 0 is followed by the list itself.
 inline void describe(Saver &a, View &v) {
   a(v.var)(v.offset)(v.shape)(v.strides)(v.list != nullptr);
   if (!v.list)
@@ -177,7 +177,7 @@ template <class Archive> void describeParts(Archive &a, GraphData &g) {
 
 using MakeBuiltin = bool (*)(VertexType &);
 
-/// A library of this process, or the one that the file was written with, makes a built-in type.
+/// A built-in type is created by a library of this process, or by the one that the file was written with.
 void makeBuiltin(VertexType &type, const std::string &library) {
   void *found = dlsym(RTLD_DEFAULT, "snncMakeBuiltin");
   if (!found && !library.empty())
@@ -257,7 +257,7 @@ std::string graphToBytes(GraphData &graph, ArrayRef<program::Program> programs) 
   a(std::uint64_t(graph.vertices.size()));
   for (std::uint32_t v = 0; v < graph.vertices.size(); ++v) {
     VertexData vertex = graph.vertices[v];
-    // Estimators are functions of this process: what they say now is written.
+    // Estimators are functions of this process, so their current results are written.
     const VertexPerfEstimate estimate = graph.perfEstimateOf(v);
     vertex.perfEstimate = estimate.cycles;
     vertex.flops = estimate.flops;
@@ -300,7 +300,7 @@ std::shared_ptr<GraphData> graphFromBytes(const std::string &bytes, std::vector<
 
 namespace {
 
-/// The same elements of variables that have other numbers.
+/// The same elements of variables with other numbers.
 template <class F> View renumbered(View view, F &&number) {
   if (!view.list) {
     view.var = number(view.var);

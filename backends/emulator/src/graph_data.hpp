@@ -1,4 +1,4 @@
-// What a Graph holds.
+// Contents of a Graph.
 #pragma once
 
 #include <map>
@@ -32,10 +32,10 @@ struct Variable {
   bool constant = false;
   /// Bytes of a constant.
   std::vector<char> value;
-  /// Vertex whose tile holds it: a constant made by connecting a field to a value.
+  /// The vertex on whose tile it is stored: a constant created by connecting a field to a value.
   std::uint32_t owner = ~0u;
   TileMap tiles;
-  /// Of quarters: the tensor that says how their bits are read.
+  /// For quarters: the tensor that specifies how their bits are interpreted.
   std::shared_ptr<const TensorData> metadata;
 };
 
@@ -61,7 +61,7 @@ struct VertexData {
   std::uint32_t tile = ~0u;
   std::uint64_t perfEstimate = noEstimate, flops = 0;
   std::vector<Edge> edges;
-  /// Its initial values lie between these of GraphData::fieldValues.
+  /// Its initial values are between these indices of GraphData::fieldValues.
   std::size_t firstValue = ~std::size_t(0), endValue = 0;
 };
 
@@ -80,17 +80,17 @@ struct TensorValue {
   std::vector<HostValue> values;
 };
 
-/// What a virtual graph sees, and which tiles those are.
+/// The target that a virtual graph sees, and its tiles.
 struct TileSelection {
   Target target;
   std::vector<unsigned> tiles;
 };
 
 struct GraphData {
-  /// Of one replica.
+  /// The machine of one replica.
   Target target;
   unsigned replicas = 1;
-  /// Constants that hold the number of the replica.
+  /// Constants that contain the number of the replica.
   std::vector<std::uint32_t> replicaIndices;
   std::vector<Variable> variables;
   std::vector<VertexData> vertices;
@@ -111,13 +111,13 @@ struct GraphData {
   std::unordered_map<std::string, const VertexType *> typeCache;
 
   std::string vertexName(std::uint32_t vertex) const;
-  /// What the program said, or an estimator of the vertex's type; cycles of noEstimate where neither did.
+  /// The estimate of the program, or of an estimator for the vertex's type; cycles of noEstimate if there is neither.
   VertexPerfEstimate perfEstimateOf(std::uint32_t vertex) const;
   /// "history[12:40]"
   std::string elementName(std::uint32_t variable, Index begin, Index end) const;
 };
 
-/// Throws graph_connection_error where the tensor belongs to another graph.
+/// Throws graph_connection_error if the tensor belongs to another graph.
 void requireOwn(const GraphData &graph, const Tensor &tensor, const std::string &user);
 /// `value` as the bytes of one element.
 void writeValue(char *out, Type type, const HostValue &value);

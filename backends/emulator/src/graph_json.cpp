@@ -6,7 +6,7 @@ namespace poplar::core {
 
 namespace {
 
-/// Calls f for each value, with commas between.
+/// Calls f for each value, with commas between them.
 template <class List, class F> void listed(std::ostream &os, const List &values, F &&f) {
   os << "[";
   bool first = true;

@@ -1,4 +1,4 @@
-// Functions of the host: each argument is a stream, and the last input, or the first output, calls the function.
+// Host functions: each argument is a stream, and the last input, or the first output, calls the function.
 #include <poplar/Engine.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
@@ -26,7 +26,7 @@ std::vector<std::vector<char>> buffersOf(const core::GraphData &graph, const std
   return buffers;
 }
 
-/// One replica's arguments between two calls.
+/// Arguments of one replica between two calls.
 struct PendingCall {
   HostCallbackHandle callback;
   std::vector<std::vector<char>> inputs, outputs;
@@ -98,7 +98,13 @@ void Engine::reportTiming(const std::string &timerName, const TimerTimePoint &st
   const char *level = std::getenv("POPLAR_LOG_LEVEL");
   const std::string asked = level ? level : "";
   if (asked == "INFO" || asked == "DEBUG" || asked == "TRACE")
-    std::clog << timerName << ": " << std::chrono::duration<double>(end.time - start.time).count() << " s\n";
+    std::clog << timerName << ": " << reportTiming(start, end) << "\n";
+}
+
+std::string Engine::reportTiming(const TimerTimePoint &start, const TimerTimePoint &end) {
+  std::ostringstream text;
+  text << std::chrono::duration<double>(end.time - start.time).count() << " s";
+  return text.str();
 }
 
 } // namespace poplar

@@ -92,7 +92,7 @@ std::string memoryJson(const std::vector<TileMemory> &memory) {
   return object.str();
 }
 
-/// What is live where each tile holds most.
+/// Live variables at the peak of each tile.
 std::string peakJson(const std::vector<TileMemory> &memory) {
   const auto all = [&](const auto &value) { return array(memory, [&](const TileMemory &t) { return number(value(t)); }); };
   return Object()

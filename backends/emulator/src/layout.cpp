@@ -1,4 +1,4 @@
-// Where the elements of tensors lie in variables, and orders of elements that follow it.
+// Positions of tensors' elements in variables, and orders of elements based on them.
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -77,7 +77,7 @@ Tensor Graph::findUnbroadcastTensor(const Tensor &tensor) const {
     std::vector<Tensor> slices;
     for (std::size_t i = 0; i < found.dim(d); ++i)
       slices.push_back(found.slice(i, i + 1, d));
-    // The shortest beginning whose repetition is the whole dimension.
+    // The shortest prefix whose repetition is the whole dimension.
     for (std::size_t period = 1; period < slices.size(); ++period)
       if (slices.size() % period == 0 && std::equal(slices.begin() + std::ptrdiff_t(period), slices.end(), slices.begin())) {
         found = found.slice(0, period, d);
@@ -98,7 +98,7 @@ std::size_t Graph::getMaxFieldDim(const std::string &vertexName, const std::stri
   const unsigned rank = kind == core::FieldKind::List ? 2 : kind == core::FieldKind::Value || kind == core::FieldKind::Scalar ? 0 : 1;
   if (dimIndex >= rank)
     throw index_error("getMaxFieldDim: field '" + fieldName + "' of " + vertexName + " has " + std::to_string(rank) + " dimensions");
-  // The documentation gives 11 bits to the count of a SHORT_SPAN; other edges of the emulator have counts of 32 bits.
+  // According to the documentation, the count of a SHORT_SPAN has 11 bits; other edges of the emulator have 32-bit counts.
   const bool isShort = type.fields[type.fieldIndex(fieldName)].layout == core::Layout::ShortSpan;
   return isShort ? 2047 : std::numeric_limits<std::uint32_t>::max();
 }

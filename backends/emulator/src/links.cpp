@@ -14,11 +14,11 @@ namespace {
 using Pair = std::pair<unsigned, unsigned>;
 constexpr unsigned none = std::numeric_limits<unsigned>::max();
 
-/// The wires of a target, both ways round. Without wires every IPU hangs on one switch.
+/// The wires of a target, in both directions. Without wires, all IPUs are connected to one switch.
 struct Network {
   unsigned nodes;
   std::map<Pair, double> width;
-  /// For each node, its neighbours in the order in which it prefers to be reached by them.
+  /// For each node, its neighbours in the order of preference for being reached through them.
   std::vector<std::vector<unsigned>> neighbours;
 
   explicit Network(const Target &target) : nodes(target.getNumIPUs() + 1), neighbours(nodes) {
@@ -40,7 +40,7 @@ struct Network {
     }
   }
 
-  /// By which node the way from `source` to every other one comes last: the fewest wires, then the widest, then those listed first.
+  /// The predecessor of every node on its route from `source`: the route with fewest wires, then the widest, then the first listed.
   std::vector<unsigned> tree(unsigned source) const {
     std::vector<unsigned> before(nodes, none);
     std::vector<double> wide(nodes, 0);

@@ -1,4 +1,4 @@
-// Ways between IPUs, and how long the links take.
+// Routes between IPUs, and the time of transfers over the links.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace poplar::core {
 
-/// What one IPU sends to several others: bytes by sender and receivers.
+/// Data that one IPU sends to several others: bytes by sender and receivers.
 using LinkFlows = std::map<std::pair<unsigned, std::vector<unsigned>>, double>;
 
-/// Tile cycles of the busiest wire. Data for several IPUs crosses each wire of the tree of ways from its sender once.
+/// Tile cycles of the busiest wire. Data for several IPUs crosses each wire of its sender's routing tree once.
 double linkCycles(const Target &target, const LinkFlows &flows);
 
 } // namespace poplar::core

@@ -68,7 +68,7 @@ Set Liveness::beforeComposite(std::uint32_t number, const Set &after, Walk *walk
   }
 }
 
-/// The condition, the decision, then the body and the condition again or what follows.
+/// The condition, the decision, then either the body and the condition again, or the operations that follow.
 Set Liveness::beforeLoop(const Op &op, std::size_t site, std::uint32_t number, const Set &after, Walk *walk) const {
   Set decision = after | usage_.reads[site];
   for (Set last; !(last == decision);) {

@@ -1,4 +1,4 @@
-// Which variables are live where: those whose present value may still be read.
+// Liveness of variables: a variable is live where its current value may still be read.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace poplar::core {
 
-/// Backward over the control flow: a variable is live from where it is overwritten to where it may be read last. What the host sees is live
-/// everywhere, what some program reads before it overwrites it also between two runs.
+/// Backward over the control flow: a variable is live from its overwriting to its last possible read. Variables that the host sees are live
+/// everywhere; those that a program reads before it overwrites them are also live between two runs.
 class Liveness {
 public:
   Liveness(const EngineData &engine, const Usage &usage);
 
-  /// Called with the program, an operation that runs there, what must exist while it runs, and what is live behind it.
+  /// Called with the program, an operation in it, the variables that must exist during the operation, and those live after it.
   using Visit = std::function<void(std::uint32_t program, std::uint32_t op, const Set &during, const Set &after)>;
-  /// Visits every operation of every program, the last one first, once for each set that is live behind it.
+  /// Visits every operation of every program, the last one first, once for each set of variables that is live after it.
   void walk(const Visit &visit) const;
   /// Live between two runs.
   const Set &between() const { return between_; }
@@ -41,7 +41,7 @@ private:
   const EngineData &engine_;
   const Usage &usage_;
   Set between_;
-  /// Of a program and what is live behind it: what is live before it.
+  /// Returns the variables that are live before a program, given those that are live after it.
   mutable std::map<Place, Set> known_;
 };
 

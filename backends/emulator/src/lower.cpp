@@ -1,4 +1,4 @@
-// Programs become flat operations; every copy, stream and print is planned.
+// Lowering of programs to flat operations, with a plan for every copy, stream and print.
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
@@ -292,7 +292,7 @@ private:
   EngineData &engine_;
   GraphData &graph_;
   std::map<const ProgramData *, std::uint32_t> done_;
-  /// Keeps the addresses that done_ knows from being used again.
+  /// Prevents the reuse of addresses that are keys of done_.
   std::vector<program::Program> kept_;
   std::set<std::uint32_t> open_;
 };

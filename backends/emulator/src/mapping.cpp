@@ -18,7 +18,7 @@ void mergeNeighbours(std::vector<Piece> &pieces) {
   pieces.resize(kept);
 }
 
-/// Cuts [begin, end) out of the assigned ranges and puts the new one there.
+/// Removes [begin, end) from the assigned ranges and inserts the new range.
 void overwrite(std::map<Index, Piece> &assigned, const Piece &piece) {
   auto it = assigned.upper_bound(piece.begin);
   if (it != assigned.begin() && std::prev(it)->second.end > piece.begin)

@@ -1,4 +1,4 @@
-// Which tile holds which elements of a variable.
+// The tile of each element of a variable.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Piece {
   std::uint32_t tile;
 };
 
-/// Later assignments win over earlier ones; sorted and disjoint after `normalise`.
+/// Later assignments override earlier ones; sorted and disjoint after `normalise`.
 class TileMap {
 public:
   void assign(Index begin, Index end, std::uint32_t tile) {
@@ -25,7 +25,7 @@ public:
       normalise();
     return pieces_;
   }
-  /// The first piece that ends behind `at`, as an index; pieces().size() when there is none.
+  /// Index of the first piece that ends after `at`; pieces().size() if there is none.
   std::size_t find(Index at) const;
 
 private:

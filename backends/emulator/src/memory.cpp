@@ -1,4 +1,4 @@
-// What every tile holds.
+// Memory of every tile.
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void addVertices(EngineData &engine) {
     }
 }
 
-/// Bytes of an exchange buffer on each tile while a compute set runs: what arrives before it, and what leaves behind it.
+/// Bytes of an exchange buffer on each tile during a compute set: data that arrive before it and data that are sent after it.
 template <class F> void forEachBuffer(const Superstep &step, F &&f) {
   for (const TileTraffic &t : step.gather.tiles)
     f(t.tile, t.received + t.linkReceived);
@@ -48,7 +48,7 @@ template <class F> void forEachBuffer(const Superstep &step, F &&f) {
     f(t.tile, t.sent);
 }
 
-/// Buffers live during one step: the largest step counts. Code stays: all steps count.
+/// Buffers exist during one step, so the largest step counts. Code is permanent, so all steps count.
 void addExchanges(EngineData &engine) {
   const std::uint32_t perFragment = engine.graph->target.getEmulatorModel().fragmentCodeBytes;
   std::vector<std::uint64_t> live(engine.memory.size());
@@ -75,10 +75,10 @@ void addExchanges(EngineData &engine) {
     engine.memory[i].exchangeBuffers = live[i];
 }
 
-/// In place of an operation: no program runs.
+/// Used instead of an operation if no program runs.
 constexpr std::uint32_t between = ~0u;
 
-/// What each tile holds at the place that is visited, and the most that it ever holds.
+/// Bytes on each tile at the visited point, and the maximum over all points.
 class OverTime {
 public:
   OverTime(EngineData &engine, const Usage &usage) : engine_(engine), usage_(usage), now_(usage.variables.size()), always_(usage.variables.size()) {
@@ -105,7 +105,7 @@ public:
       point.exchangeBuffersOfAll += buffers_[t];
       if (bytes > point.bytes)
         point.bytes = bytes, point.fullestTile = t;
-      // Visited from the last place to the first: of several peaks the first is kept.
+      // Points are visited from the last to the first, so of several equal peaks the first is kept.
       if (bytes < peak_[t])
         continue;
       peak_[t] = bytes;
@@ -117,7 +117,7 @@ public:
     engine_.memoryOverTime.push_back(std::move(point));
   }
 
-  /// Every other place of the walk: what one tile holds there.
+  /// Every other point of the walk: bytes on one tile there.
   void fill(std::size_t point, std::uint32_t op, const Set &during, std::uint32_t tile) {
     follow(during);
     MemoryPoint &found = engine_.memoryOverTime[point];
@@ -155,7 +155,7 @@ private:
       forEachBuffer(*engine_.supersteps[engine_.ops[op].number], f);
   }
 
-  /// Neighbouring places differ by little.
+  /// Neighbouring points differ only slightly.
   void follow(const Set &during) {
     Set changed = now_;
     changed ^= during;
@@ -198,7 +198,7 @@ std::uint32_t fullestTile(const std::vector<TileMemory> &memory) {
   return std::uint32_t(most - memory.begin());
 }
 
-/// The three variables that take most of a tile at its peak.
+/// The three variables that use most of a tile's memory at its peak.
 std::string biggestVariables(const GraphData &graph, const Usage &usage, const Set &live, unsigned tile) {
   std::vector<std::pair<std::uint64_t, std::string>> held;
   live.each([&](std::size_t number) {
@@ -227,7 +227,7 @@ std::string biggestVariables(const GraphData &graph, const Usage &usage, const S
   throw graph_memory_allocation_error(text.str(), tile, worst.peak(), available);
 }
 
-/// What is live where; the peak of every tile, and what the fullest one holds at every place.
+/// Variables that are live at each point; the peak of every tile, and the bytes of the fullest tile at every point.
 void addTime(EngineData &engine) {
   const Usage usage = findUsage(engine);
   const Liveness liveness(engine, usage);

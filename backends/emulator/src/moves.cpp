@@ -29,7 +29,7 @@ template <class T> void moveRows(const Move &m) {
   }
 }
 
-/// A place in a list of blocks.
+/// A position in a list of blocks.
 struct Cursor {
   const Side &side;
   std::uint32_t bytes;
@@ -60,7 +60,7 @@ struct Cursor {
 
 bool holdsFlat(const Cursor &c, Index n) { return c.at().n1 == 1 && c.leftInRow() >= n; }
 
-/// A move of a whole two-dimensional block, where both sides allow it.
+/// A move of a whole two-dimensional block, if both sides allow it.
 bool takeBlock(Cursor &d, Cursor &s, std::vector<Move> &moves) {
   const Block &to = d.at(), &from = s.at();
   if (d.atStart() && s.atStart() && to.n0 == from.n0 && to.n1 == from.n1) {

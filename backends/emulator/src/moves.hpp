@@ -1,4 +1,4 @@
-// Moves of elements between places in host memory.
+// Moves of elements between positions in host memory.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace poplar::core {
 
-/// n1 rows of n0 elements; steps are counted in elements.
+/// n1 rows of n0 elements; strides are in elements.
 struct Move {
   char *destination;
   const char *source;
@@ -25,7 +25,7 @@ struct Side {
   char *const *bases;
 };
 
-/// The moves that carry the elements of `source`, in order, to those of `destination`.
+/// The moves that copy the elements of `source`, in order, to those of `destination`.
 std::vector<Move> planMoves(const Side &destination, const Side &source, std::uint32_t elementBytes);
 
 } // namespace poplar::core

@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  /// The next character that is no space; 0 at the end.
+  /// The next character that is not a space; 0 at the end.
   char next() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])))
       ++at_;

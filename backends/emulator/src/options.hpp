@@ -5,7 +5,7 @@
 
 namespace poplar::core {
 
-/// Those of $POPLAR_ENGINE_OPTIONS (a JSON object), overridden by the program's own. Throws invalid_option where a name belongs to no
+/// Options from $POPLAR_ENGINE_OPTIONS (a JSON object), overridden by the program's own. Throws invalid_option if a name belongs to no
 /// group of options that Poplar documents.
 OptionFlags engineOptions(const OptionFlags &given);
 

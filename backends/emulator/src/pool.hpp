@@ -24,7 +24,7 @@ public:
   /// Runs all chunks and returns when they are done; the caller works too.
   void run(Work work, void *context, std::uint32_t chunks);
 
-  /// SNNC_THREADS, else the cores of this machine.
+  /// SNNC_THREADS, otherwise the number of cores of this machine.
   static unsigned defaultThreads();
 
 private:

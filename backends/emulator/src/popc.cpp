@@ -48,7 +48,7 @@ std::string readAll(int file) {
   return text;
 }
 
-/// Runs a command; its standard output and, by `status`, how it ended.
+/// Runs a command; returns its standard output, and in `status` its exit status.
 std::string runCommand(const std::vector<std::string> &command, int &status) {
   std::vector<char *> arguments;
   for (const std::string &word : command)

@@ -1,4 +1,4 @@
-// PrintTensor: 7 decimals, rows on lines of 75 columns, long dimensions shown by their edges.
+// PrintTensor: 7 decimals, lines of 75 columns, long dimensions abbreviated to their ends.
 #include <poplar/HalfFloat.hpp>
 
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace poplar::core {
 
 namespace {
 
-/// Spaces for each dimension that a line is inside of.
+/// One space for each dimension that the line is nested in.
 constexpr std::size_t indent = 2;
 
 template <class T> T read(const char *at) {

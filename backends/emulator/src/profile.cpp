@@ -1,4 +1,4 @@
-// The profile as data, as JSON and as a summary for readers.
+// The profile as data, as JSON and as a readable summary.
 #include <poplar/EmulatorProfile.hpp>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ std::shared_ptr<ProgramData> make(ProgramKind kind, const DebugContext &context,
   return data;
 }
 
-/// The data for a change: copies of the program keep what they have.
+/// The data for a change: copies of the program keep the old data.
 ProgramData &own(std::shared_ptr<ProgramData> &data) {
   if (data.use_count() > 1)
     data = std::make_shared<ProgramData>(*data);
@@ -201,6 +201,14 @@ Copy::Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offse
   data_ = remoteCopy(ProgramKind::RemoteOut, buffer, source, &offset, context);
 }
 
+Copy::Copy(const FunctionBuffer &buffer, const Function &function, const DebugContext &context) {
+  if (buffer.function != function)
+    throw graph_connection_error("Copy: a buffer of function " + std::to_string(buffer.function) + " holds no code of function " +
+                                 std::to_string(function));
+  data_ = make(ProgramKind::Sequence, context);
+}
+Copy::Copy(const Function &function, const FunctionBuffer &buffer, const DebugContext &context) : Copy(buffer, function, context) {}
+
 WriteUndef::WriteUndef(const Tensor &tensor, const DebugContext &context) {
   data_ = make(ProgramKind::WriteUndef, context);
   data_->destination = tensor;
@@ -227,7 +235,7 @@ PrintTensor::PrintTensor(const std::string &title, const Tensor &tensor, const P
 
 CrossReplicaCopy::CrossReplicaCopy(const Tensor &source, const Tensor &destination, const std::map<unsigned, unsigned> &replicaMap,
                                    const DebugContext &context) {
-  // The checks of a copy.
+  // Checks of a copy.
   data_ = std::make_shared<ProgramData>(*Copy(source, destination, false, context).data());
   data_->kind = ProgramKind::CrossReplica;
   data_->replicas = replicaMap;

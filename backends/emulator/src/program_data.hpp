@@ -25,13 +25,13 @@ struct ProgramData {
   Tensor source, destination;
   DataStream stream;
   RemoteBuffer remote;
-  /// The rows of `remote` that are copied; the first one without it.
+  /// The copied rows of `remote`; if invalid, the first row.
   Tensor offset;
   bool hasOffset = false;
   std::vector<std::int32_t> cases;
   bool hasDefault = false;
   PrintTensorFmt format;
-  /// To which replica each sends.
+  /// The destination replica of each replica.
   std::map<unsigned, unsigned> replicas;
 };
 

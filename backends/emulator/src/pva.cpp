@@ -7,9 +7,11 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "execution_report.hpp"
+
 namespace poplar {
 
-pva::Report Engine::getReport() const {
+pva::Report Engine::getReport(bool reportExecution) const {
   const EmulatorProfile profile = getEmulatorProfile();
   pva::Report report;
   report.compilation_.target_.tiles = profile.tiles;
@@ -24,6 +26,11 @@ pva::Report Engine::getReport() const {
     report.compilation_.tiles_.emplace_back();
     report.compilation_.tiles_.back().memory_.total_.bytes = memory.peak();
   }
+  core::ProgramTree tree(*data_);
+  for (const std::uint32_t program : data_->programs)
+    report.compilation_.programs_.push_back(tree.of(program));
+  if (reportExecution && data_->trace)
+    report.execution_ = core::executionReport(*data_, tree);
   return report;
 }
 
@@ -42,7 +49,7 @@ bool readFile(const std::string &path, std::string &text) {
   return true;
 }
 
-/// The number behind a name of the profile's first objects.
+/// The number after a name in the profile's first objects.
 double numberOf(const std::string &text, const char *name, const std::string &path) {
   const std::string key = std::string("\"") + name + "\": ";
   const std::size_t at = text.find(key);

@@ -46,7 +46,7 @@ std::uint8_t toQuarter(double value, const QuarterMetadata &metadata, bool nanOn
   }
   if (steps == 0)
     return 0;
-  // Steps of the subnormal range, and those that round up into the next binade, need no case of their own: the fields are one number.
+  // Steps of the subnormal range, and those that round up into the next binade, need no special case, because the fields form one number.
   return std::uint8_t(sign | (steps < one ? int(steps) : (exponent + layout.bias) * one + int(steps) - one));
 }
 

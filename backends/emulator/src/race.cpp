@@ -15,7 +15,7 @@ namespace {
 struct Touch {
   std::uint32_t var, vertex, edge;
   Index begin, end;
-  bool repeated; // the elements stand in the field more than once
+  bool repeated; // the elements occur in the field more than once
 };
 
 bool repeats(const Block &b) { return (b.n0 > 1 && b.s0 == 0) || (b.n1 > 1 && b.s1 == 0); }
@@ -42,7 +42,7 @@ template <class Wanted, class F> void forEachTouch(const GraphData &graph, std::
   }
 }
 
-/// One field holds the element twice: which of its two values would be kept is nobody's to say.
+/// One field contains the element twice, so the value that is kept would be undefined.
 [[noreturn]] void throwAlias(const GraphData &graph, std::uint32_t computeSet, const Touch &twice, Index end) {
   const VertexData &vertex = graph.vertices[twice.vertex];
   throw graph_connection_error("compute set '" + graph.computeSets[computeSet].name + "': field '" +
@@ -50,14 +50,14 @@ template <class Wanted, class F> void forEachTouch(const GraphData &graph, std::
                                " writes " + graph.elementName(twice.var, twice.begin, std::min(end, twice.end)) + " twice");
 }
 
-/// Sorted by variable and begin; throws when two vertices, or two elements of one field, write one element. Ranges of one
-/// vertex are joined, so that afterwards the ranges are disjoint.
+/// Sorted by variable and begin; throws if two vertices, or two elements of one field, write the same element. Ranges of one
+/// vertex are joined, so the resulting ranges are disjoint.
 void joinWrites(const GraphData &graph, std::uint32_t computeSet, std::vector<Touch> &writes) {
   const auto before = [](const Touch &a, const Touch &b) { return std::tie(a.var, a.begin) < std::tie(b.var, b.begin); };
   if (!std::is_sorted(writes.begin(), writes.end(), before))
     std::sort(writes.begin(), writes.end(), before);
   std::size_t kept = 0;
-  Index ofLastEdge = 0; // where the latest range of the edge that the last range names ends
+  Index ofLastEdge = 0; // the end of the latest range of the same edge
   for (const Touch &w : writes) {
     if (w.repeated)
       throwAlias(graph, computeSet, w, w.end);

@@ -34,7 +34,7 @@ std::map<std::uint32_t, Share> sharesOf(const GraphData &graph, const std::vecto
   return found;
 }
 
-/// The IPU of all these tiles, which is the only one that may use the buffer.
+/// The IPU of all these tiles, the only one that may use the buffer.
 std::uint32_t ipuOf(const EngineData &engine, const std::map<std::uint32_t, Share> &shares, std::uint32_t known, const RemoteBuffer &buffer) {
   const unsigned perIpu = engine.graph->target.getTilesPerIPU();
   for (const auto &[tile, share] : shares) {

@@ -28,7 +28,7 @@ std::int64_t readPredicate(const Op &op) {
   return value;
 }
 
-/// What every replica must have read.
+/// Variables that every replica must have read.
 std::int64_t agreed(const EngineData &engine, std::uint32_t number, std::int64_t value) {
   for (const EngineData *replica : engine.replicas)
     if (readPredicate(replica->ops[number]) != value)
@@ -74,7 +74,7 @@ void runCopy(EngineData &engine, CopyStep &step) {
   spend(engine, step.localCycles + target.getEmulatorModel().controlCycles + exchangeTotal(target, step.exchange), step.waits);
 }
 
-/// What the host gives to, or takes from, the buffer of one replica. Replicas share a connection and take their turns.
+/// Transfers between the host and the buffer of one replica. Replicas share a connection and take turns.
 void moveHost(EngineData &engine, StreamStep &step, StreamConnection &to) {
   char *data = step.buffer.data();
   const auto own = to.byReplica.find(engine.replica);
@@ -161,7 +161,7 @@ void stampCycles(EngineData &engine, const Op &op) {
   std::memcpy(op.stamp, &now, sizeof now);
 }
 
-/// Follows what one operation reads and writes.
+/// Tracks the elements that one operation reads and writes.
 void followDefined(EngineData &engine, std::uint32_t number, bool before) {
   UndefinedElements &elements = *engine.undefined;
   const Op &op = engine.ops[number];
@@ -173,7 +173,7 @@ void followDefined(EngineData &engine, std::uint32_t number, bool before) {
   }
   if (op.kind == ProgramKind::Copy)
     return before ? void() : elements.copy(source, destination);
-  // Rings are kept whole in streaming memory, whatever part of them was written.
+  // Streaming memory stores rings completely, even if only a part was written.
   if (op.kind == ProgramKind::RemoteOut)
     return;
   if (before)
@@ -181,7 +181,7 @@ void followDefined(EngineData &engine, std::uint32_t number, bool before) {
   op.kind == ProgramKind::WriteUndef ? elements.undefine(destination) : elements.define(destination);
 }
 
-/// What holds nothing on one replica holds nothing where it is copied to.
+/// Elements that are undefined on one replica are undefined at the copy's destination.
 void followCrossing(EngineData &engine, std::uint32_t number) {
   if (!engine.undefined)
     return;
@@ -193,7 +193,7 @@ void followCrossing(EngineData &engine, std::uint32_t number) {
       engine.replicas[to]->undefined->setStates(engine.replicas[to]->touched.at(number).second, sent[from]);
 }
 
-/// What one replica does on its own.
+/// Operations of one replica that do not involve others.
 void runLeaf(EngineData &engine, std::uint32_t number) {
   const Op &op = engine.ops[number];
   switch (op.kind) {
@@ -268,7 +268,12 @@ void runOne(EngineData &engine, std::uint32_t number) {
 } // namespace
 
 void runOp(EngineData &engine, std::uint32_t number) {
+  const double from = engine.trace ? engine.totalCycles + engine.runCycles : 0;
   runOne(engine, number);
+  if (engine.trace && !engine.trace->runs.empty() && engine.trace->entries < Trace::most) {
+    engine.trace->runs.back().entries.push_back({number, from, engine.totalCycles + engine.runCycles});
+    ++engine.trace->entries;
+  }
   if (!engine.dying.empty())
     spoil(engine, engine.dying[number]);
 }

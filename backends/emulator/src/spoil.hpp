@@ -1,11 +1,11 @@
-// A check of liveness: variables are spoilt as soon as they are dead.
+// A check of liveness: variables are overwritten as soon as they are dead.
 #pragma once
 
 #include "liveness.hpp"
 
 namespace poplar::core {
 
-/// Whether SNNC_SPOIL_DEAD is set: where a dead variable might share its room with another one, its bytes are overwritten with ones.
+/// Whether SNNC_SPOIL_DEAD is set: a dead variable that might share its memory with another is overwritten with ones.
 bool spoilsDead();
 /// Fills EngineData::dying and deadAtStart.
 void planSpoiling(EngineData &engine, const Usage &usage, const Liveness &liveness);

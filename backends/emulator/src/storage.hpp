@@ -12,7 +12,7 @@ namespace poplar::core {
 
 struct GraphData;
 
-/// Zeroed bytes at a multiple of 64.
+/// Zeroed bytes, aligned to 64 bytes.
 class AlignedBytes {
 public:
   AlignedBytes() = default;

@@ -19,7 +19,7 @@ std::string wholeFile(const std::string &path) {
   return text.str();
 }
 
-/// A file that is there until this is gone.
+/// A file that exists as long as this object.
 class Scratch {
 public:
   explicit Scratch(const std::string &bytes) {
@@ -49,7 +49,7 @@ CodeletTable withCode(const CodeletTable &table) {
 }
 
 void addStored(CodeletLibrary &codelets, CodeletTable table) {
-  // What was loaded stays when its file has no name any more.
+  // A loaded library stays loaded after its file has been unlinked.
   std::vector<std::unique_ptr<Scratch>> files;
   for (const std::string &bytes : table.code) {
     files.push_back(std::make_unique<Scratch>(bytes));

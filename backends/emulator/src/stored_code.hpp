@@ -1,4 +1,4 @@
-// Machine code of codelets inside a file.
+// Machine code of codelets in a file.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace poplar::core {
 
-/// A table with the bytes of its libraries, without their paths. Throws file_load_error where a library is no longer there.
+/// A table with the bytes of its libraries, without their paths. Throws file_load_error if a library no longer exists.
 CodeletTable withCode(const CodeletTable &table);
-/// Adds what withCode gave, in this process or another.
+/// Adds the result of withCode, from this process or another.
 void addStored(CodeletLibrary &codelets, CodeletTable table);
-/// What a processor must share with another to run its code: the instructions that it has.
+/// The instruction set extensions that a processor must have to run this processor's code.
 std::string processorKind();
 
 } // namespace poplar::core

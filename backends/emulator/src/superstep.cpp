@@ -15,7 +15,7 @@ namespace poplar::core {
 
 namespace {
 
-/// What every edge field holds in a vertex's state.
+/// Contents of an edge field in a vertex's state.
 struct EdgeSlot {
   char *data;
   std::uint32_t count;
@@ -29,7 +29,7 @@ std::size_t fieldSize(const GraphData &graph, std::uint32_t vertex, std::uint32_
   return found == graph.fieldSizes.end() ? 0 : found->second;
 }
 
-/// Bytes behind a vertex's state: rows of its lists, elements of its state vectors.
+/// Bytes after a vertex's state: rows of its lists, elements of its state vectors.
 std::size_t extraBytes(const GraphData &graph, std::uint32_t v) {
   const VertexType &type = *graph.vertices[v].type;
   std::size_t bytes = 0;
@@ -208,7 +208,7 @@ private:
       step_.estimated.push_back(vertex.type->name);
   }
 
-  /// Initial values of fields that are no edges.
+  /// Initial values of fields other than edges.
   void applyFieldValues(const std::vector<std::uint32_t> &order, const std::vector<std::size_t> &offsets) {
     std::vector<std::int64_t> offsetOf(graph_.vertices.size(), -1);
     for (std::size_t i = 0; i < order.size(); ++i)
@@ -287,7 +287,7 @@ std::uint64_t deviceStateBytes(const GraphData &graph, std::uint32_t v) {
 
 std::uint64_t deviceListBytes(const GraphData &graph, std::uint32_t v) {
   const VertexData &vertex = graph.vertices[v];
-  std::uint64_t bytes = 4; // its place in the compute set's list of vertices
+  std::uint64_t bytes = 4; // its position in the compute set's list of vertices
   for (const Edge &e : vertex.edges)
     if (vertex.type->fields[e.field].kind == FieldKind::List)
       bytes += 8;

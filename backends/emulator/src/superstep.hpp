@@ -1,4 +1,4 @@
-// A compute set made ready to run: vertex states, pointers, staging, exchanges.
+// A compute set prepared for execution: vertex states, pointers, staging, exchanges.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace poplar::core {
 
 struct GraphData;
 
-/// An edge that is no contiguous range: its elements are gathered before the vertex runs and scattered behind it.
+/// An edge that is not a contiguous range: its elements are gathered before the vertex runs and scattered afterwards.
 struct StagedEdge {
-  /// Where the vertex keeps its pointer.
+  /// Location of the vertex's pointer.
   char **slot;
   std::uint32_t scratchOffset;
   std::uint32_t firstStrip, numStrips;
@@ -25,14 +25,14 @@ struct StagedEdge {
   bool writes;
 };
 
-/// Elements of one staged edge: n1 rows of n0, steps in elements.
+/// Elements of one staged edge: n1 rows of n0, strides in elements.
 struct Strip {
   char *base;
   std::uint32_t n0, n1;
   Index s0, s1;
 };
 
-/// What a MultiVertex writes through one edge.
+/// Elements that a MultiVertex writes through one edge.
 struct WrittenEdge {
   char **slot;
   std::size_t bytes;
@@ -42,14 +42,14 @@ struct VertexCall {
   void (*compute)(void *);
   char *state;
   std::uint32_t firstStaged, numStaged;
-  /// Of a MultiVertex.
+  /// For a MultiVertex.
   std::uint32_t firstWritten, numWritten;
-  /// Used when the codelet counts no cycles.
+  /// Used if the codelet counts no cycles.
   std::uint64_t cycles;
-  /// Index in Superstep::estimated where `cycles` is a guess from bytes, else noGuess.
+  /// Index in Superstep::estimated if `cycles` is an estimate from bytes, otherwise noGuess.
   std::uint16_t guess;
   bool multi;
-  /// Its cycles are the tile's.
+  /// Its cycles are tile cycles.
   bool wholeTile;
   std::uint32_t stateBytes;
 };
@@ -68,34 +68,34 @@ struct Superstep {
   std::vector<StagedEdge> staged;
   std::vector<Strip> strips;
   std::vector<WrittenEdge> written;
-  /// Where fields are guarded, or workers kept apart: what each staged or written edge is, for messages.
+  /// If fields are guarded, or workers isolated: a description of each staged or written edge, for messages.
   std::vector<std::string> stagedNames, writtenNames;
-  /// Nothing but vertices of one worker each, whose edges lie as they need them.
+  /// Contains only single-worker vertices whose edges need no staging.
   bool plain = false;
   std::uint32_t scratchBytes = 0;
-  /// States of all vertices, and what they are when the engine is loaded.
+  /// States of all vertices, and their values when the engine is loaded.
   AlignedBytes states;
   std::vector<char> initialStates;
   Exchange gather, scatter;
-  /// Whether transfers that run beside the program must have arrived before.
+  /// Whether transfers that run beside the program must have finished before.
   bool waits = false;
-  /// Vertex types whose cycles are guessed where they count none, and whether that happened.
+  /// Vertex types whose cycles are estimated if they count none, and whether this happened.
   std::vector<std::string> estimated;
   std::vector<char> guessed;
 
-  /// Measured over runs.
+  /// Measured over several runs.
   std::uint64_t executions = 0;
   double busiestCycles = 0, sumCycles = 0, hostSeconds = 0;
   std::vector<double> groupCycles;
-  /// Seconds that all vertices took last time, summed over threads; -1 before the first run.
+  /// Seconds of all vertices in the last run, summed over threads; -1 before the first run.
   double serialSeconds = -1;
 };
 
-/// Checks the compute set and plans it. `storage` holds the variables.
+/// Checks the compute set and plans it. `storage` contains the variables.
 std::unique_ptr<Superstep> planSuperstep(const GraphData &graph, std::uint32_t computeSet, const Storage &storage);
 /// The exchanges of a compute set.
 void planComputeExchange(const GraphData &graph, Superstep &step);
-/// Bytes that a vertex keeps on an IPU, and those of its list fields' rows.
+/// Bytes of a vertex on an IPU, and of the rows of its list fields.
 std::uint64_t deviceStateBytes(const GraphData &graph, std::uint32_t vertex);
 std::uint64_t deviceListBytes(const GraphData &graph, std::uint32_t vertex);
 

@@ -8,7 +8,7 @@ namespace poplar::core {
 
 namespace {
 
-/// Calls f(tile) for the tiles that hold elements of a tensor.
+/// Calls f(tile) for the tiles that contain elements of a tensor.
 template <class F> void eachTile(const GraphData &graph, const Tensor &tensor, F &&f) {
   if (!tensor.valid() || tensor.numElements() == 0)
     return;
@@ -18,7 +18,7 @@ template <class F> void eachTile(const GraphData &graph, const Tensor &tensor, F
     });
 }
 
-/// Tiles of `exchange` that are among `those`, or other IPUs, which wait for all tiles.
+/// Tiles of `exchange` that are among `those`, or on other IPUs, which wait for all tiles.
 bool meets(const Exchange &exchange, const std::vector<bool> &those) {
   return exchange.bytesBetween > 0 || std::any_of(exchange.tiles.begin(), exchange.tiles.end(), [&](const TileTraffic &t) { return those[t.tile]; });
 }

@@ -1,4 +1,4 @@
-// A check that nothing reads what WriteUndef left.
+// A check that no operation reads elements that are undefined since WriteUndef.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace poplar::core {
 struct GraphData;
 struct Superstep;
 
-/// Whether SNNC_CHECK_UNDEFINED asks for it.
+/// Whether SNNC_CHECK_UNDEFINED requests the check.
 bool checksUndefined();
 
-/// Which elements hold nothing.
+/// The undefined elements.
 class UndefinedElements {
 public:
   explicit UndefinedElements(const GraphData &graph);
   void define(const std::vector<Block> &blocks) { mark(blocks, false); }
   void undefine(const std::vector<Block> &blocks) { mark(blocks, true); }
-  /// Throws application_runtime_error where an element holds nothing; user() says who reads.
+  /// Throws application_runtime_error if an element is undefined; user() describes the reader.
   template <class User> void require(const std::vector<Block> &blocks, User &&user) const {
     for (const Block &block : blocks)
       if (const Index at = firstIn(block); at >= 0)
         fail(block.var, at, user());
   }
   void copy(const std::vector<Block> &from, const std::vector<Block> &to) { setStates(to, statesOf(from)); }
-  /// Whether each element of the blocks holds nothing, in their order; empty where all hold something.
+  /// For each element of the blocks, in order, whether it is undefined; empty if all are defined.
   std::vector<bool> statesOf(const std::vector<Block> &blocks) const;
   void setStates(const std::vector<Block> &blocks, const std::vector<bool> &states);
   void beforeStep(const Superstep &step) const;

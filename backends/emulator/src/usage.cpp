@@ -15,7 +15,7 @@ struct Written {
   Index begin, end;
 };
 
-/// Whether ranges of one variable, sorted, leave out none of its elements.
+/// Whether the ranges of one variable, which are sorted, cover all its elements.
 bool isWhole(const Written *begin, const Written *end, Index elements) {
   Index reached = 0;
   for (; begin != end && begin->begin <= reached; ++begin)
@@ -98,7 +98,7 @@ private:
     forEachInterval(block, [&](Index begin, Index end) { written_.push_back({number, begin, end}); });
   }
 
-  /// What was written is known: which variables are written as a whole?
+  /// From the written ranges, determine which variables are written completely.
   void closeSite(std::size_t site) {
     std::sort(written_.begin(), written_.end(),
               [](const Written &a, const Written &b) { return std::tie(a.variable, a.begin) < std::tie(b.variable, b.begin); });

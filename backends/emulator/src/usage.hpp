@@ -1,4 +1,4 @@
-// Which variables each operation reads and writes.
+// The variables that each operation reads and writes.
 #pragma once
 
 #include <cstddef>
@@ -45,19 +45,19 @@ struct TileBytes {
   std::uint64_t bytes;
 };
 
-/// Variables that are no constants, by number. As Poplar does, a variable is taken as a whole: it is overwritten where one compute set, copy
-/// or WriteUndef writes all of its elements, and a vertex writes all of an output before it reads any of it.
+/// Variables other than constants, by number. As in Poplar, a variable is treated as a whole: it is overwritten if one compute set, copy
+/// or WriteUndef writes all its elements, and a vertex writes all of an output before it reads any of it.
 struct Usage {
   /// Index among the variables of the graph, and bytes on tiles.
   std::vector<std::uint32_t> variables;
   std::vector<std::vector<TileBytes>> bytes;
-  /// What a site reads, writes, and writes as a whole; see siteOf.
+  /// Variables that a site reads, writes, and writes completely; see siteOf.
   std::vector<Set> reads, writes, overwrites;
-  /// What the host may read or write between two runs.
+  /// Variables that the host may read or write between two runs.
   Set visible;
 };
 
-/// All that runs one compute set is one site; any other operation is one of its own.
+/// All operations that run the same compute set are one site; any other operation is a site by itself.
 std::size_t siteOf(const EngineData &engine, std::uint32_t op);
 Usage findUsage(const EngineData &engine);
 

@@ -15,7 +15,7 @@ void RunList::append(Run run) {
     Run &last = runs.back();
     const Index step = last.count == 1 ? run.start - last.start : last.stride;
     const bool fits = last.var == run.var && run.start == last.start + last.count * step && (run.count == 1 || run.stride == step);
-    // Two lone elements become one run only with stride 1: otherwise rows of pairs would be torn apart.
+    // Two single elements form one run only with stride 1; otherwise rows of pairs would be split.
     if (fits && (last.count > 1 || step == 1 || run.count > 1)) {
       last.stride = step;
       last.count += run.count;
@@ -50,7 +50,7 @@ struct Dim {
   Index n, stride;
 };
 
-/// The dimensions of a view, those of one index dropped and neighbours that form one range merged.
+/// The dimensions of a view without those of size one, and with neighbours merged if they form one range.
 std::vector<Dim> coalesced(const View &view) {
   std::vector<Dim> dims;
   for (std::size_t i = 0; i < view.shape.size(); ++i) {
@@ -171,7 +171,7 @@ bool stridesForShape(const View &view, const std::vector<std::size_t> &shape, st
   strides.assign(shape.size(), 1);
   if (view.numElements() <= 1)
     return true;
-  // Fill the new dimensions from the innermost, each inside one old dimension.
+  // Fill the new dimensions from the innermost outward, each within one old dimension.
   std::size_t old = dims.size() - 1;
   Index left = dims[old].n, step = dims[old].stride;
   for (std::size_t i = shape.size(); i-- > 0;) {

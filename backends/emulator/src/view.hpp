@@ -1,4 +1,4 @@
-// Views of elements: strided descriptors over a variable or over a list of runs, and the blocks they consist of.
+// Views of elements: strided descriptors over a variable or a list of runs, and the blocks that they consist of.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace poplar::core {
 
-/// Elements of a variable: strides and rows of blocks are counted in 32 bits.
+/// Elements of a variable: strides and rows of blocks have 32-bit counts.
 constexpr std::int64_t mostElements = 0xffffffff;
 
 using Index = std::int64_t;
@@ -28,7 +28,7 @@ struct Block {
   bool contiguous() const { return n1 == 1 && (n0 == 1 || s0 == 1); }
 };
 
-/// A flat sequence of elements that no single stride describes.
+/// A flat sequence of elements that no single stride can describe.
 struct RunList {
   std::vector<Run> runs;
   /// Position of the first element of each run, and the total.
@@ -36,7 +36,7 @@ struct RunList {
   void append(Run run);
 };
 
-/// A tensor's elements: shape and strides over `list`, or over variable `var` where there is no list.
+/// A tensor's elements: shape and strides over `list`, or over variable `var` if there is no list.
 struct View {
   std::uint32_t var = 0;
   std::shared_ptr<const RunList> list;
@@ -48,14 +48,14 @@ struct View {
 
 std::vector<Index> rowMajorStrides(const std::vector<std::size_t> &shape);
 
-/// The elements of `view` in row-major order, as few blocks as are found in one pass.
+/// The elements of `view` in row-major order, in as few blocks as one pass can find.
 std::vector<Block> blocksOf(const View &view);
-/// `blocks` gains `block`, merged with the last one where they continue each other.
+/// Appends `block` to `blocks`, merged with the last one if it continues that.
 void appendBlock(std::vector<Block> &blocks, const Block &block);
 /// The same elements as one flat list.
 std::shared_ptr<const RunList> runsOf(const View &view);
 
-/// Strides of `view` under another shape, or false when only a run list can hold it.
+/// Strides of `view` under another shape, or false if only a run list can represent it.
 bool stridesForShape(const View &view, const std::vector<std::size_t> &shape, std::vector<Index> &strides);
 
 /// Calls f(begin, end) for the contiguous ranges of a block, in any order.

@@ -1,4 +1,4 @@
-// Virtual graphs: the same graph on some of its tiles.
+// Virtual graphs: views of the same graph on some of its tiles.
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 

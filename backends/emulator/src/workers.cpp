@@ -18,7 +18,7 @@ struct Range {
   std::string name;
 };
 
-/// What the workers may write, and the vertex's own state.
+/// The memory that the workers may write, and the vertex's own state.
 std::vector<Range> keep(const Superstep &step, const VertexCall &call) {
   std::vector<Range> ranges;
   for (std::uint32_t i = call.firstWritten; i < call.firstWritten + call.numWritten; ++i)

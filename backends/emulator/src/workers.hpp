@@ -1,4 +1,4 @@
-// A check of MultiVertices: what their workers write, and whether they need each other.
+// A check of MultiVertices: the writes of their workers, and dependences between the workers.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace poplar::core {
 
-/// Whether SNNC_CHECK_WORKERS asks for it.
+/// Whether SNNC_CHECK_WORKERS requests the check.
 bool checksWorkers();
 
-/// Runs each worker on what was there before any of them, then all in turn. Throws when two change one 32-bit word, which is what a
-/// tile's memory stores, and when it makes a difference that one sees what another wrote.
+/// Runs each worker on the initial memory, then all in turn. Throws if two workers change the same 32-bit word, the unit in which a
+/// tile's memory is stored, and if a worker's result depends on another worker's writes.
 void runApart(const Superstep &step, const VertexCall &call, unsigned workers, const std::function<void(unsigned)> &run);
 
 } // namespace poplar::core

@@ -1,1 +1,1 @@
-"""Vertices that update parameters: the optimiser, norms of gradients, copies of weights."""
+"""Variables and vertices of parameters: the optimiser, gradient norms, copies of weights."""

@@ -1,6 +1,6 @@
-"""Clipping by the joint norm of all gradients.
+"""Emitted code for gradient clipping by the joint norm of all gradients, and for skipped updates.
 
-Gradients are squared where they are summed. The squares are added by tile and by chip, and their sum determines the factor of the update.
+Gradients are squared where they are summed. The squares are summed by tile and by chip, and the total determines the clipping factor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TITLES: Final = {
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:
-    """Return the compute sets that run between the gradients and a clipped update, in order, with their titles."""
+    """Return the compute sets between the gradients and a clipped update, in order, with their titles."""
     if not clips(net):
         return {}
     left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
@@ -37,7 +37,7 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
 
 
 def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add vertices that sum the gradients and their squares before the existing updates, which then only read the sums."""
+    """Add vertices that sum gradients and their squares before the existing updates, which then read only the sums."""
     if not clips(net):
         return
     assembly.variable(
@@ -62,7 +62,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _without_parts(field: CodeletField, rates: str) -> CodeletField:
-    """Return the field of an update that reads one sum instead of the parts of its gradient."""
+    """Return a field of an update that reads the summed gradient instead of its parts."""
     value = {"others": rates, "parts": "1"}.get(field.name)
     return field if value is None else replace(field, value=value)
 
@@ -83,7 +83,7 @@ def _sums(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def _judged(net: PoplarNetwork) -> list[VertexLoop]:
-    """Return the vertex that changes the factor of the loss."""
+    """Return the vertex that adapts the loss scale."""
     vertex = judge_update(net.costs, accumulates=accumulates(net))
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
@@ -92,7 +92,7 @@ def _judged(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """Return the template data of the codelets of the squares and of the factor."""
+    """Return the template data of the codelets for the squares and the clipping factor."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []

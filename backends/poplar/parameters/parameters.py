@@ -15,14 +15,14 @@ from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
-"""The compute set that copies weights to the tiles of their sources."""
+"""Compute set that copies weights to the tiles of their sources."""
 PACKED_ROWS: Final = "weight_rows_packed"
-"""The preceding compute set, which packs rows of weights side by side."""
+"""The preceding compute set, which packs rows of weights."""
 
 
 @dataclass(frozen=True)
 class PlacedParameter:
-    """A parameter with the population whose blocks hold it.
+    """A parameter, and the population on whose blocks it is stored.
 
     `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all).
     """
@@ -37,7 +37,7 @@ class PlacedParameter:
     label: str
     half: bool
     first: str = "g.first"
-    """The place of a group's first column in the array as the host sees it."""
+    """C++ expression of the position of a group's first column in the host's array."""
 
     @property
     def layout_function(self) -> str:
@@ -46,12 +46,12 @@ class PlacedParameter:
 
     @property
     def summed(self) -> str:
-        """The same for sums of its gradient, which are float32; those of float16 weights are padded like them."""
+        """The same for the sums of its gradient, which are float32, and padded like the weights if these are float16."""
         return "weights" if self.form == "dense" or self.half else "rows"
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """Yield all parameters that the program uses, once each."""
+    """Yield each parameter that the program uses once."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     seen: set[str] = set()
     for population in net.program.populations:
@@ -112,7 +112,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
-        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the number on every tile")
+        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the value on every tile")
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         whole = name
     else:
@@ -153,7 +153,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "rates": rates_of(net, name),
         "value": name if shared else f"own_share({p}, {name}, g)",
         "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
-        # A vertex field must be connected; if there is only one gradient, `others` connects to the rates, which the vertex reads anyway.
+        # Every field must be connected: with only one gradient, `others` is connected to the rates, which the vertex reads anyway.
         "others": f"{parts} > 1 ? {others} : rates",
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
@@ -178,7 +178,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Return the fields that locate weights for random numbers, in the array that the host sees."""
+    """Return the fields that locate weights in the host's array, for random rounding."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}
     number = [op.parameter for op in net.program.update].index(placed.name)
@@ -193,11 +193,11 @@ def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
 
 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
-    """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
+    """Copy the weights of a one-to-one connection to the tiles of the source, where the input gradient is computed."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     half = net.program.parameters[weight].half
     if net.size(weight) == 1:
-        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the number on the tiles of its source")
+        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the value on the tiles of its source")
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
@@ -207,7 +207,7 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """Add a vertex that reads a source tile's rows from all column groups, in one or two pieces each or packed, and puts them in order."""
+    """Add a vertex that reads the rows of a source tile from all column groups, in one or two pieces each or packed, and orders them."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half
@@ -229,7 +229,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
 
 
 def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
-    """Add vertices by which target tiles collect and pack their bundle's rows; return the C++ of the pieces that a source tile reads."""
+    """Add vertices with which target tiles pack the rows of their bundle; return the C++ of the pieces that a source tile reads."""
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"

@@ -1,4 +1,4 @@
-"""Updates of parameters by the optimiser: their code, and the rates that the parameters of a group share."""
+"""Emitted code of the optimiser: updates of parameters, and the rates shared by the parameters of a group."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, upda
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
-"""Factor that scales the gradients down to the norm."""
+"""Factor that scales the gradients to the maximum norm."""
 _TILE: Final = "0"
 _LEAST: Final = 2
 """Minimum length of a group's rates."""
 
 
 def accumulates(net: PoplarNetwork) -> bool:
-    """Return whether the program can accumulate gradients of several batches."""
+    """Return whether the program can accumulate the gradients of several batches."""
     return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
 
 
 def clips(net: PoplarNetwork) -> bool:
-    """Return whether the norm of all gradients is computed, to clip them or to skip updates with gradients that are not finite."""
+    """Return whether the norm of all gradients is computed, to clip them or to skip updates if some are not finite."""
     optimizer = net.program.optimizer
     return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
 
 
 def scaled(net: PoplarNetwork) -> bool:
-    """Return whether the gradient of the loss is multiplied by a factor."""
+    """Return whether the loss is scaled."""
     return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.loss_scale is not None
 
 
@@ -45,7 +45,7 @@ def keeps_remainder(net: PoplarNetwork) -> bool:
 
 
 def updated(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that updates float32 parameters, or float16 weights, perhaps with a table of their places."""
+    """Return the vertex that updates float32 parameters or, with `half`, float16 weights, whose positions may be in a table (`placed`)."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
         kept = {"accumulates": accumulates(net), "clips": clips(net)}
@@ -59,7 +59,7 @@ def updates_halves(net: PoplarNetwork) -> bool:
 
 
 def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
-    """Return the vertices that update float16 weights, one of each class that the program has."""
+    """Return the vertices that update float16 weights, one of each class in the program."""
     if not updates_halves(net):
         return []
     maps = {c.weight: net.indexed[c.id].map for c in net.program.connections if c.id in net.indexed}
@@ -69,7 +69,7 @@ def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the fields of an update with the accumulated gradients; if gradients are clipped, the norm's vertices read these instead."""
+    """Return the update vertex whose fields include the accumulated gradients; if gradients are clipped, the norm vertices read these."""
     found = updated(net, half=half, placed=placed)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
@@ -80,19 +80,19 @@ def scheduled(net: PoplarNetwork) -> VertexSpec:
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
-    """Return the fields of the arrays that an update stores for each parameter: moments, and the sum of earlier gradients."""
+    """Return the fields of the arrays that an update stores per parameter: moments, and the sum of earlier gradients."""
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the length of a group's rates; the last one unscales gradients, or is the share of a batch in a mean of several."""
+    """Return the length of a group's rates; the last element unscales gradients, or is the share of a batch in the mean over several."""
     if net.program.optimizer is None:
         return _LEAST
     return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
-    """Add the setting that selects whether a batch's gradients are stored; return the fields of the vertex that reads it."""
+    """Add the setting that selects whether the gradients of a batch are stored; return the fields of the vertex that reads it."""
     if not accumulates(net):
         return {}
     assembly.variable(
@@ -116,7 +116,7 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
     Raises
     ------
     UnsupportedOnPoplarError
-        They are in groups with different numbers, or some do not change.
+        The parameters are in groups with different settings, or some are frozen.
     """
     places, size = group_numbers(net.program), width(net)
     names = [name for name in parameters if name is not None]
@@ -125,8 +125,8 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
     if numbers or number is None:
         labels = " and ".join(repr(net.program.parameters[name].label) for name in names)
         raise UnsupportedOnPoplarError(
-            f"the parameters {labels} of an indexed connection are updated by one vertex, and groups of the optimizer give them different "
-            "numbers, or freeze one of them; put both in one group."
+            f"the parameters {labels} of an indexed connection are updated by one vertex, but groups of the optimizer give them different "
+            "settings, or freeze one of them; put both in one group."
         )
     return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"
 
@@ -138,19 +138,19 @@ def update_code(net: PoplarNetwork) -> Body:
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
     if updates_halves(net):
-        assert net.program.rounding is not None, "float16 weights are updated"
+        assert net.program.rounding is not None, "float16 weights that are updated have a rounding"
         kept |= {"rounding": net.program.rounding.kind}
         kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 
 def unscaled(net: PoplarNetwork, gradient: str) -> str:
-    """Return a gradient without the factor of the loss."""
+    """Return the C++ of a gradient without the loss scale."""
     return f"({gradient} * unscale)" if scaled(net) else gradient
 
 
 def _shared(net: PoplarNetwork) -> list[Body]:
-    """The code that computes the rates of each group: assignments, numbers that stay 0, and the number for a batch's share in a mean."""
+    """Return the code that computes the rates of each group: assignments, elements that stay 0, and the share of a batch in a mean."""
     rule, size = rule_of(net.program.optimizer or SGD()), width(net)
     shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
     found: list[Body] = []

@@ -1,4 +1,4 @@
-"""The vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources."""
+"""Vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
-    """Number of steps for which gradients of an output are pending at once; 0 if none arrive over connections."""
+    """Return the number of steps for which gradients of an output are pending at once; 0 if no connection returns a gradient."""
     lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
@@ -96,7 +96,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 def _deltas(
     assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming], code: BackwardCode, values: Values, stores: list[Body]
 ) -> list[Body]:
-    """Add gradients of currents, for the block itself and for its sources; return the variables stored for the sources."""
+    """Add the gradients of currents, for the block itself and for its sources; return the variables stored for the sources."""
     sent: list[Body] = []
     for port in code.ports:
         current = population.ports[port]
@@ -142,7 +142,7 @@ def _state_adjoints(
     places: dict[str, str],
     zeros: list[Body],
 ) -> list[Body]:
-    """States whose adjoint is passed from step to step."""
+    """Return the states whose adjoint is passed from step to step."""
     stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state not in code.states:
@@ -156,7 +156,7 @@ def _state_adjoints(
 
 
 def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> list[Body]:
-    """Gradients of parameters and biases: one value per neuron, or one for all."""
+    """Return the gradients of parameters and biases: one value per neuron, or one for all."""
     sums: list[Body] = []
     for parameter in code.sums:
         name, shared = f"sum_{parameter.name}", parameter.shared
@@ -169,7 +169,7 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
 ) -> tuple[list[Body], list[Body]]:
-    """States and saved values of the forward pass that the adjoint reads; return their places in this step, and loads of half numbers."""
+    """Add the states and saved values that the adjoint reads; return their positions at this step, and the loads of float16 values."""
     pointers: list[Body] = []
     past: list[Body] = []
     halves = half_states(net.layers[population.id])
@@ -224,7 +224,7 @@ def _outputs(
 def _record_delays(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, values: Values
 ) -> list[int]:
-    """Delays in steps of the records of an output that the loss reads."""
+    """Add the records of an output that the loss reads; return their delays in steps."""
     delays = []
     for op in net.program.backward:
         if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
@@ -281,7 +281,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
 
 
 def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
-    """Statements that count the cycles of a connection out of the block, for tiles with several samples and with one."""
+    """Return the statements that count the cycles of a connection out of the block, for tiles with several samples and with one."""
     index = body["index"]
     texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
     if body["template"] == "maximum":
@@ -309,7 +309,7 @@ def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo,
 
 
 def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Further windows: their contribution to weight gradients and partial products, and the gradients returned by the last one."""
+    """Add the vertex for further windows: weight gradients, partial products, and the gradients that the last window returns."""
     layer = net.layers[population.id]
     links = [link for link in incoming(net, population.id) if link.limited_back and (link.read_backward or link.returned)]
     buses = returning_buses(net, layer, backward_code(layer), limited=True)

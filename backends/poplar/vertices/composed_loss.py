@@ -1,4 +1,4 @@
-"""Template data of the codelets of a composed loss."""
+"""Template data of the codelets of composed losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.tiles.mapped.losses import LossShape, ScoreSlot
 
 
 def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Return the template data of a lowered loss, numbers as C++ literals."""
+    """Return the template data of a lowered loss, with numbers as C++ literals."""
     return {
         "title": loss.name,
         "batch": c_literal(float(batch)),
@@ -75,7 +75,7 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
 
 
 def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
-    """Return the target of output i where `right` is the class of a sample, or of a step."""
+    """Return the target of output i if `right` is the class of a sample or of a step."""
     on, off = (c_literal(number) for number in (term.on, term.off))
     if term.squares_counts:
         on, off = (_spikes(number, loss.group, steps, loss.lengths) for number in (term.on, term.off))
@@ -83,7 +83,7 @@ def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
 
 
 def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
-    """Return the spikes of a class at a rate, ``int(length * rate * group)``; float32 may round a product across a whole number."""
+    """Return the C++ of the spikes of a class, ``int(length * rate * group)``; lengths that float32 would round wrongly are listed."""
     if not lengths:
         return c_literal(float(int(steps * rate * group)))
     each = np.float32(rate * group)

@@ -1,4 +1,4 @@
-"""Statements with which a codelet counts its cycles, printed from the loops in its description."""
+"""Statements with which a codelet counts its cycles, generated from the loops in its description."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snnc.compiler.tiles.vertices.loops import Loop, Place, Texts
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
-"""C++ expressions of the amounts of a block."""
+"""C++ expressions of the trip counts of a block."""
 TRIPS: Final[Texts] = {
     "searches": "trips.searches",
     "lookups": "trips.lookups",
@@ -19,14 +19,14 @@ TRIPS: Final[Texts] = {
     "values": "trips.values",
     "sample_values": "trips.products",
 }
-"""C++ expressions of the amounts that the class ``Trips`` of ``codelets/indexed_runs.hpp`` counts."""
+"""C++ expressions of the trip counts in the class ``Trips`` of ``codelets/indexed_runs.hpp``."""
 
 
 def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
-    """Return C++ statements that add the cycles of loops, with `texts` for their amounts."""
+    """Return C++ statements that add the cycles of loops; `texts` are the expressions of trip counts."""
     return [f"cycles += {loop.total.text(texts)};  // {loop.name}" for loop in loops]
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return such statements for the loops of `vertex` at `place`; templates use this as a filter and pass C++ expressions by amount."""
+    """Return these statements for the loops of `vertex` at `place`; templates use this as a filter and pass expressions by name."""
     return counted(vertex.by_place[place], texts)

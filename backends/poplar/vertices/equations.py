@@ -1,6 +1,6 @@
-"""A kernel's code as expressions on one neuron or on two at once, with the loads that it needs.
+"""Equations of kernels as C++ expressions on one neuron or on two at once, and the loads that they need.
 
-`Real` is ``float`` or ``float2``; ``runtime/codelets/lanes.hpp`` defines the operations of both.
+The expressions use the type `Real`, which is ``float`` or ``float2``; ``runtime/codelets/lanes.hpp`` defines the operations of both.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _EACH: Final[Mapping[str, str]] = {
     "min": "fminf",
     "max": "fmaxf",
 }
-"""Functions of ``<cmath>`` that are called for each neuron."""
+"""Functions of ``<cmath>`` that are called separately for each neuron."""
 
 
 def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return ``{"name", "value"}`` for each name that has a place."""
+    """Return ``{"name", "value"}`` for each name that has a memory location in `places`."""
     wanted = set(names)
     return [{"name": name, "value": load(place)} for name, place in places.items() if name in wanted]
 
 
 def load(place: str) -> str:
-    """C++ of the values from `place` on; a pointer's target (``*p``) is the same for all neurons."""
+    """Return the C++ of the values from `place` on; a dereferenced pointer (``*p``) is the same for all neurons."""
     return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
 
 
 def recall(place: str, offset: Expression) -> str:
-    """C++ of the values from `place` on that are stored as half numbers, after subtraction of `offset`."""
+    """Return the C++ of the values that are stored as float16 from `place` on, minus `offset`."""
     stored = f"recall<Real>(&{place})"
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
 
 def offset_from(value: str, offset: Expression) -> str:
-    """C++ of the number to store so that :func:`recall` reads `value`."""
+    """Return the C++ of the float16 value to store so that :func:`recall` returns `value`."""
     return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
 
 
@@ -64,7 +64,7 @@ def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:
 
 
 def _text(expression: Expression) -> str:
-    """C++ of a value, in parentheses if it has an operator."""
+    """Return the C++ of a value, in parentheses if it contains an operator."""
     match expression:
         case Number(value):
             return f"splat<Real>({c_literal(value)})"
@@ -90,7 +90,7 @@ def _text(expression: Expression) -> str:
 
 
 def _condition(expression: Expression) -> str:
-    """C++ of a comparison."""
+    """Return the C++ of a comparison."""
     match expression:
         case Call("spike" | "spike_ge" as function, (operand,)):
             return f"{_text(operand)} {_COMPARED[function]} {ZERO}"

@@ -1,4 +1,4 @@
-"""A caller's loss: the caller gives the adjoint of the output, and gradients are summed for the caller instead of updating parameters."""
+"""Emitted code for an external loss: the caller sends the adjoint of the output, and gradients are summed for it without an update."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
 SUM: Final = "sum_gradients"
-"""Compute set with the last sums of gradients, instead of the update."""
+"""Compute set of the last sums of gradients; it replaces the update."""
 SUM_TITLE: Final = "U1 gradients"
 
 
 def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Replace each vertex that would update a parameter by one that only sums its gradients."""
+    """Replace each vertex that updates a parameter by one that only sums its gradients."""
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
             values = {f.name: f.value for f in loop.fields}
             fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
             loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, fields)
-    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "empty input for sums without addends")
+    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "dummy input for sums with a single part")
 
 
 def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
@@ -36,10 +36,10 @@ def adjoint_name(net: PoplarNetwork) -> str:
 
 
 def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Let the host send the adjoint of the output before the backward pass."""
+    """Add the transfer of the output's adjoint from the host before the backward pass."""
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
-    # The interface reads a loss after each step. The caller's loss is not known to the program, so this one stays 0.
+    # The ABI reads a loss after each step. The program does not know the loss of the caller, so this one stays 0.
     assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"

@@ -1,4 +1,4 @@
-"""The vertices that run a population's step, and those that only add a further window to its currents."""
+"""Vertices that run a step of a population, and vertices that add a further window to its currents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLES: Final = {
     "source_gradient": "Propagates the targets' deltas to the gradients of the block's outputs.",
     "weight_round": "Adds the entries of a further window to the weight gradients.",
 }
-"""Comments of the vertices of blocks."""
+"""Comments of the vertices on blocks."""
 
 
 def add_to_blocks(
@@ -48,7 +48,7 @@ def add_to_blocks(
 
 
 def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Values:
-    """Return the fields that locate a block's vertex in time, and its sizes."""
+    """Return the fields for the time and the sizes of a vertex on a block."""
     return {
         "k": "second_clock[b.tile]",
         "stage": (net.forward_stages if forward else net.stages)[population],
@@ -60,12 +60,12 @@ def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Value
 
 
 def first_value(layer: Layer, *, always: bool = False) -> Values:
-    """Return the field of the block's first neuron, if a connection needs it."""
+    """Return the field for the first neuron of the block, if a connection needs it."""
     return {"first": "b.first"} if always or any(link.one_to_one for link in layer.incoming) else {}
 
 
 def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
+    """Add the variables and vertices of ``F2 neurons`` for one population, and those for its further windows."""
     step, layer, links = net.step(population.id), net.layers[population.id], incoming(net, population.id)
     saved = net.training and layer.gradient
     supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
@@ -109,7 +109,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """Return the word with the bits of neuron c of sample s, and the bits: for a spike, and for gradient without a spike."""
+    """Return the mask word of neuron c of sample s, and its bits: one for a spike, one for gradient without a spike."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -120,7 +120,7 @@ def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, outp
 
 
 def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, values: Values, *, rounds: bool) -> list[Body]:
-    """Currents; with `rounds`, further windows are added to them, and each step begins with those of the step before at zero."""
+    """Add the currents; with `rounds`, further windows add to them, and each step clears them for the next."""
     ports: list[Body] = []
     for index, (port, shared) in enumerate(zip(population.ports, net.layers[population.id].biases, strict=True)):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
@@ -158,7 +158,7 @@ def _states(
 def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
-    """The history of states as half numbers: their values after each step, and before the first stored step."""
+    """Add the float16 history of states: their values after each step, and before the first stored step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"
@@ -249,7 +249,7 @@ def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo,
 
 
 def _first_value(population: PopulationInfo, buffer: str) -> str | None:
-    """The symbol of an output's value before the first step, if it is a state."""
+    """Return the symbol of an output's value before the first step, if it is a state."""
     port = next(label for label, name in population.output_buffers.items() if name == buffer)
     return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)
 

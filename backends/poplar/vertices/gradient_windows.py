@@ -1,4 +1,4 @@
-"""Windowed input gradients: variables, fields and vertices for gradients that return to only some neurons of a source."""
+"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, redu
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 REDUCE: Final = "reduce_gradients"
-"""Compute set of the first stage of the sum."""
+"""Compute set of the first stage of the reduction."""
 
 
 def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -37,12 +37,12 @@ def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def partial_name(connection: ConnectionInfo) -> str:
-    """Return the name of the variable for a connection's partial products."""
+    """Return the name of the variable with a connection's partial products."""
     return f"{connection.id}_partial"
 
 
 def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
-    """Return C++ expressions, by field, with which a block writes the partial products of some connections."""
+    """Return the fields with which a block writes the partial products of connections, as C++ expressions."""
     values: Values = {}
     for link in links:
         gradient = net.buses[link.connection.id].gradient
@@ -112,7 +112,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of the backward pass: neurons that receive gradient, and the previous iteration's gradients with their ids."""
+    """Declare the windows of the backward pass: neurons that receive gradient, and gradients of the previous iteration with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (
@@ -123,7 +123,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
         assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
         assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
     values = f"{bus.id}_back_values"
-    assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
+    assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "gradients")
 
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
@@ -138,7 +138,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
 
 
 def support_values(store: Store, index: int, bus: BusPlan) -> Values:
-    """Return C++ expressions, by field, with which a relay shows a window of the backward pass."""
+    """Return the fields with which a relay shows a window of the backward pass, as C++ expressions."""
     assert bus.gradient is not None
     return {
         f"entries{index}": bus.gradient.capacity,
@@ -169,7 +169,7 @@ def support_condition(population: PopulationInfo, index: int) -> str:
 
 
 def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
-    """Return the buses over which gradients return in windows to a population, for outputs whose gradient its backward code reads.
+    """Return the buses on which gradients return in windows to a population, for outputs whose gradient its backward code reads.
 
     `limited` selects those that may need several windows per step.
     """
@@ -179,7 +179,7 @@ def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, lim
 
 
 def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
-    """Return C++ expressions, by field, of the windows in which gradients return to a block."""
+    """Return the fields of the windows in which gradients return to a block, as C++ expressions."""
     values: Values = {}
     for i, bus in enumerate(buses):
         assert bus.gradient is not None
@@ -196,7 +196,7 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
-    """Return the template data of these windows; their gradients belong to the window shown `ahead` iterations earlier."""
+    """Return the template data of these windows; their gradients belong to the windows shown `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
     comment = f"Gradient of the values that the targets read in {iteration}."
     texts = {"windows": "samples", "searches": "searches", "own": "own"}
@@ -213,6 +213,6 @@ def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:
-    """Return whether a target must clear its partial products: others may read the same window while this one computes no step."""
+    """Return whether a target must clear its partial products, because other targets may read the same window while this one is idle."""
     bus = net.buses[connection.id]
     return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

@@ -1,8 +1,8 @@
-"""Emitted code for indexed connections: tables on the tiles, owned weights and their copies, fields of the vertices that use them.
+"""Emitted code for indexed connections: tables on the tiles, weights on their owners with copies, and fields of the vertices.
 
-Each such connection ``c`` has these members in ``host.cpp``: ``c_in`` and ``c_out``, its ``Side`` with target and source; ``c_in_rows``,
-``_place``, ``_start``, ``_length``, the tables; ``c_theta``, the weights and then the biases, in parts that ``c_owners`` update;
-``c_in_copy`` and ``c_out_copy``, the elements of theta that the groups of each side use.
+An indexed connection ``c`` has these members in ``host.cpp``: ``c_in`` and ``c_out``, the ``Side`` of the target and of the source;
+``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``, its tables; ``c_theta``, the weights and then the biases, in parts that
+``c_owners`` update; ``c_in_copy`` and ``c_out_copy``, the elements of theta that the groups of each side use.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 
 SIDE_TABLES: Final = 6
-"""Tables in plan.bin for one side of a connection."""
+"""Number of tables in plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""Compute sets in which workers sum the groups' parts of gradients, in order."""
+"""Compute sets in which workers sum the partial gradients of groups, in order."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -34,7 +34,7 @@ _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
 def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
-    """The tables of all indexed connections: target's side, source's side, then constants or owners and the order of the weights."""
+    """Yield the tables of all indexed connections: target side, source side, then constants, or owners and the order of the weights."""
     for found in net.indexed.values():
         yield from _side_tables(found.target)
         if found.source is not None:
@@ -49,7 +49,7 @@ def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
 
 
 def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
-    """Yield the tables that the class ``Side`` of indexed.hpp reads; see there."""
+    """Yield the tables that the class ``Side`` of indexed.hpp reads."""
     pad = np.zeros(1, np.int64)
     columns = (
         np.append(tables.low, 0), np.append(tables.span, 0), tables.row_start, tables.run_start, tables.used.group, tables.targets.group,
@@ -68,12 +68,12 @@ def _count(found: IndexedConnection) -> int:
 
 
 def table_count(net: PoplarNetwork) -> int:
-    """Tables of plan.bin that belong to indexed connections."""
+    """Return the number of tables in plan.bin that belong to indexed connections."""
     return sum(_count(found) for found in net.indexed.values())
 
 
 def _first_table(net: PoplarNetwork, connection: str) -> int:
-    """Index in plan.bin of the first table of a connection."""
+    """Return the index in plan.bin of the first table of a connection."""
     before = len(net.plan.populations) + len(net.stores) + sum(b.gradient is not None for b in net.plan.buses)
     for id_, found in net.indexed.items():
         if id_ == connection:
@@ -104,7 +104,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
-    """Add a maximum's running results: of spikes, each sample's first entry so far, counted from 1; of values, the largest so far."""
+    """Add the running results of a maximum: for spikes, the first entry of each sample so far, from 1; for values, the largest."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
@@ -119,7 +119,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
-    """Vertices that zero the `cells` of all blocks of a population before the first step."""
+    """Return vertices that zero the `cells` of all blocks of a population before the first step."""
     fields = connected(ZERO_VERTEX, {"values": f"{cells}[b.index]", "count": f"{cells}.size(b.index)"})
     loop = ("Block", "b", f"{population}.blocks", "zero_currents", class_name(ZERO_VERTEX), "b.tile")
     return VertexLoop(f"{population}: {comment}", *loop, fields)
@@ -144,7 +144,7 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
-    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights: they update them")
+    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
     if half_table(net, found):
         _add_half_theta(net, assembly, found, at + 1)
     else:
@@ -176,14 +176,14 @@ def half_table(net: PoplarNetwork, found: IndexedConnection) -> bool:
 
 
 def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> None:
-    """Add float16 weights, of which each owner has whole words, and biases, which are float32, as arrays of their own."""
+    """Add float16 weights, padded to whole words per owner, and float32 biases as separate arrays."""
     connection, id_, weights = found.connection, found.connection.id, found.map.weights
     theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
-    assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, each owner's in whole words")
+    assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, in whole words per owner")
     whole = f"without_padding({id_}_theta, {id_}_owners, {weights})"
     for side in _sides(found):
         made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
-        assembly.variable("Parts", f"{side}_copy", made, "what each group uses of them")
+        assembly.variable("Parts", f"{side}_copy", made, "copy of the weights that each group uses")
         assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
     shape = "{" + ", ".join(map(str, net.program.buffers[connection.weight or ""].shape or (1,))) + "}"
     assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
@@ -192,14 +192,14 @@ def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnec
     size = f"[](const Owner &o) {{ return o.first < {weights} ? std::size_t{{0}} : o.count; }}"
     assembly.variable("Parts", f"{id_}_beta", f'parts_on(graph, {id_}_owners, "{id_}_beta", {size})', f"biases of {connection.label}")
     copies = f'{id_}_in.copies(graph, "{id_}_in_biases", poplar::FLOAT, {weights}, {found.map.elements})'
-    assembly.variable("Parts", f"{id_}_in_biases", copies, "what each group uses of them")
+    assembly.variable("Parts", f"{id_}_in_biases", copies, "copy of the biases that each group uses")
     assembly.refresh.append(f"to_readers.add({id_}_in.from({id_}_beta.all, {weights}, {found.map.elements}), {id_}_in_biases.all);")
     shape = "{" + ", ".join(map(str, net.program.buffers[connection.bias or ""].shape or (1,))) + "}"
     assembly.tensor("PARAMETER", str(connection.bias), shape, f"{id_}_beta.all", "{}", True)
 
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
-    """Add the vertices that sum the private gradients of groups and then, for each owner, the groups' parts of its gradient."""
+    """Add the vertices that sum the private gradients within groups and then, for each owner, over groups."""
     label, id_, target = found.connection.label, found.connection.id, found.connection.target
     private, total = sum_private(net.costs), sum_pieces(net.costs)
     values = {
@@ -224,13 +224,13 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 
 
 def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
-    """Add an array with `each` numbers for each element of the owners."""
+    """Add an array with `each` values per element of the owners."""
     size = "o.count" if each == 1 else f"{each} * o.count"
     assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
 
 def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
-    """Add the vertices that update weights and biases; those of float16 weights are others."""
+    """Add the vertices that update weights and biases; float16 weights have their own."""
     id_, weights = found.connection.id, found.map.weights
     learned = f"learned_owners({id_}_owners)"
     for moment in optimizer_arrays(net):
@@ -247,12 +247,12 @@ def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
 
 
 def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
-    """The fields of the vertex that rounds weights: where random numbers find them, or the remainders."""
+    """Return the fields for rounding weights: their positions, which seed random numbers, or the remainders."""
     id_, weight, rounding = found.connection.id, found.connection.weight or "", net.program.rounding
     if rounding is None or rounding.kind == "nearest":
         return {}
     if rounding.kind == "master":
-        _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "what rounding lost")
+        _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "rounding errors")
         shape = "{" + ", ".join(map(str, net.program.buffers[weight].shape or (1,))) + "}"
         whole = f"{id_}_{REMAINDER}.all.slice(0, {found.map.weights})"
         assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", shape, whole, f"order_of_table(tables[{order}])", True)
@@ -261,7 +261,7 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
     values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
     if found.map.reordered:
         return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
-    # Weights in the model's order: one column, in which the row is the place.
+    # Weights are in the model's order: a single column, in which the row is the position.
     return values | {"begin": "o.first", "first": 0, "columns": 1, "inputs": 1}
 
 
@@ -288,7 +288,7 @@ def _add_update(
 def _shown(
     net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
 ) -> None:
-    """Make weights and biases, or values that belong to them, visible to the host."""
+    """Expose weights and biases, or values that belong to them, to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
     learned = {op.parameter for op in net.program.update}
     suffix = f"_{what}" if role in ("MOMENT", "SETTING") else ""
@@ -307,14 +307,14 @@ def _shown(
 
 
 def table_values(connection: str, index: int, form: TableForm) -> Values:
-    """Return the fields of the tables of a target's vertex."""
+    """Return the fields for the tables of a target's vertex."""
     side = f"{connection}_in"
     rows: Values = {f"keys{index}": f"{side}_keys[b.group]"} if form.keyed else {f"low{index}": f"{side}.low(b)"}
     return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
 
 
 def half_table_values(connection: str, index: int, weights: int, *, biased: bool) -> Values:
-    """The weights of a target's vertex that are float16, and its biases."""
+    """Return the fields for the float16 weights of a target's vertex, and for its biases."""
     side = f"{connection}_in"
     found: Values = {f"weight{index}": f"{side}_copy[b.group]"}
     if biased:
@@ -323,13 +323,13 @@ def half_table_values(connection: str, index: int, weights: int, *, biased: bool
 
 
 def gradient_values(link: BlockLink) -> Values:
-    """Return the fields of the block's private sums of weight gradients, and their number."""
+    """Return the fields for the block's private sums of weight gradients, and their number."""
     id_, i = link.link.id, link.index
     return {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
 
 
 def sent_choice_values(link: BlockLink) -> Values:
-    """Return the field of a maximum's chosen entries, which its source reads."""
+    """Return the field for the chosen entries of a maximum, which its source reads."""
     id_, i = link.link.id, link.index
     best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
     return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}

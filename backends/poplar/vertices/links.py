@@ -1,4 +1,4 @@
-"""The connections of a block's vertex to buses, weights, parameters, and their gradients."""
+"""Incoming connections of a block: fields for windows, weights, parameters and their gradients."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 @dataclass(frozen=True)
 class Incoming(BlockLink):
-    """A connection into a population with its data for templates."""
+    """A connection into a population, with its template data."""
 
     connection: ConnectionInfo
     supports: bool
-    """Whether the window of the backward pass also holds neurons in the support of the surrogate."""
+    """Whether the window of the backward pass also contains neurons in the support of the surrogate."""
     tables: Body | None
     """Template data of an indexed connection."""
     biased: bool
-    """Whether tables hold biases too."""
+    """Whether the tables also contain biases."""
 
     @property
     def template(self) -> str:
-        """Stem of the template that prints it."""
+        """Stem of the name of its template."""
         if self.link.sparse_values:
             return "dense_sparse_values"
         kind = self.connection.kind if self.tables is None else "maximum" if self.link.chooses else "indexed"
@@ -61,7 +61,7 @@ class Incoming(BlockLink):
         }
 
     def step_body(self, loops: LoopsByPlace) -> Body:
-        """Return the template data for a step; a maximum of spikes clears its flags before its only window or after the last one."""
+        """Return the template data for a step; a maximum over spikes clears its flags before its only window or after the last one."""
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}
         return self.body() | cleared | {"biased": self.biased, "counts": self.counts(loops)}
@@ -72,13 +72,13 @@ class Incoming(BlockLink):
         return self.body() | {"begin": chosen, "biased": self.biased, "counts": self.counts(loops, backward=True)}
 
     def counts(self, loops: LoopsByPlace, *, backward: bool = False) -> list[str]:
-        """Statements that count the cycles of its loops."""
+        """Return the statements that count the cycles of its loops."""
         events = f"total({self.body()['numbers'] if backward else f'&number{self.index}[0]'}, samples)"
         tables = TRIPS if self.form is not None else {}
         return counted(loops["incoming", self.index], {**self._amounts(), **tables, "events": events})
 
     def partials_body(self, loops: LoopsByPlace) -> Body:
-        """Template data of the partial products that it returns."""
+        """Return the template data of the partial products that it returns."""
         return self.body() | {"counts": counted(loops["partials", self.index], self._amounts())}
 
     def _amounts(self) -> dict[str, str]:
@@ -88,7 +88,7 @@ class Incoming(BlockLink):
 
 
 def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
-    """All connections into a population."""
+    """Return all connections into a population."""
     found = []
     for index, (connection, link) in enumerate(zip(net.incoming(population), net.layers[population].incoming, strict=True)):
         bus, tables = net.buses[connection.id], net.indexed.get(connection.id)
@@ -110,7 +110,7 @@ def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
 
 
 def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool = False) -> Values:
-    """Return the values of the fields by which a vertex reads the windows of its connections."""
+    """Return the fields with which a vertex reads the windows of its connections."""
     values: Values = {}
     for link in links:
         bus, i = net.buses[link.connection.id], link.index
@@ -131,7 +131,7 @@ def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool 
 
 
 def weight_values(links: Iterable[Incoming]) -> Values:
-    """Return the fields of the weights that the connections use, as they are stored with the target."""
+    """Return the fields for the weights of the connections, which are stored with the target."""
     values: Values = {}
     for link in links:
         i, weight = link.index, link.connection.weight
@@ -152,7 +152,7 @@ def weight_values(links: Iterable[Incoming]) -> Values:
 
 
 def weight_gradient_values(links: Iterable[Incoming]) -> Values:
-    """Return the fields of the block's private sums of weight gradients."""
+    """Return the fields for the block's private sums of weight gradients."""
     values: Values = {}
     for link in links:
         if link.form is not None:

@@ -1,4 +1,4 @@
-"""The loss: scores of the classes, the loss of each sample with the adjoints of its records, their sum."""
+"""Vertices of the loss: scores of the classes, the loss of each sample with the adjoints of its records, and the sum of the losses."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _TILE: Final = "0"
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
-    """Compute sets of the loss of each sample, in order; a loss of every step needs no scores of the whole sequence."""
+    """Return the compute sets of the loss of each sample, in order; a loss at every step needs no scores of the whole sequence."""
     return ("loss_scores", "loss_samples") if loss_shape(net.program).scores else ("loss_samples",)
 
 
 def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, so that they take no memory before it; a class takes only a word."""
+    """Return whether targets are sent after the forward pass, to save memory during it; a class needs only one word and is sent before."""
     return bool(loss_shape(net.program).columns)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
-    """Add loss and learning-rate vertices; return the data for the loss's template."""
+    """Add the vertices of the loss and of the learning rate; return the template data of the loss."""
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
     shape = loss_shape(net.program)
@@ -67,12 +67,12 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
 
 
 def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the factor of a scaled loss, and the counters of its updates."""
+    """Add the loss scale, and the counters of its updates."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return
     numbers = {
-        "loss_scale": ("FLOAT", "factor of the loss's gradient"),
+        "loss_scale": ("FLOAT", "factor of the gradient of the loss"),
         "gradient_scale": ("FLOAT", "loss scale of the last gradients"),
         "good_updates": ("INT", "updates since the loss scale changed"),
         "skipped_updates": ("INT", "updates skipped because a gradient was not finite"),
@@ -104,7 +104,7 @@ def _target_input(loss: Loss | None, shape: LossShape) -> str:
 
 
 def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, shape: LossShape, parts: int) -> None:
-    """All workers of the tile of a sample's loss share its scores, then its steps."""
+    """Add the vertices of a sample's loss; all workers of its tile share first the scores, then the steps."""
 
     def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
@@ -136,7 +136,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
 
 def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Numbers of a loss, as C++ literals."""
+    """Return the template data of a loss, with numbers as C++ literals."""
     if isinstance(loss, Composed):
         return composed_context(loss, shape, batch, steps, workers)
     if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:

@@ -1,23 +1,22 @@
-"""Emitted code for segments: rings of a segment's steps, the data saved at boundaries, and the vertices that copy it.
+"""Emitted code for segments: rings of a segment's steps, the data saved at segment boundaries, and the vertices that copy these data.
 
-Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
-before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block saves
-its states at a boundary and the masks (values) that it sent last. If boundaries are in streaming memory, it has a slot for the initial
-values and one for any other boundary; if histories are there, it has only the first of these.
+Without segments, a state with a history has a slot for each step and one for the initial value. With segments, the slots form a ring: the
+states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and the initial values are boundary 0.
+At a boundary, a block saves its states and the masks (or values) that it sent last. If boundaries are in streaming memory, the block has
+one slot for the initial values and one for any other boundary; if histories are there, it has only the first.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, clock, connected
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 
 KEPT: Final = "STEPS_KEPT"
-"""C++ name of the maximum number of steps of a segment."""
+"""C++ name of the number of steps for which histories are kept."""
 SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
 """Compute sets that save and restore boundaries."""
@@ -25,14 +24,14 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Whether a state is stored without rounding for every step, or for every step of a segment."""
+    """Return whether a state is stored without rounding for every step, or for every step of a segment."""
     kernel = population.kernel
     state = kernel.states[index]
     return net.adjoint(population.id) is not None and state in kernel.history and state not in kernel.rounded
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
-    """Declare the variables of a state; return the one that starts with its initial values, and its slots."""
+    """Declare the variables of a state; return the one that contains its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     if not net.plan.segment:
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
@@ -45,29 +44,29 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
-    """Number of slots for the data saved at boundaries, as C++."""
+    """Return the number of slots for the data saved at boundaries, as C++."""
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
 def _boundary_slot(net: PoplarNetwork) -> str:
-    """C++ slot of the boundary that begins with iteration `start`."""
+    """Return the C++ slot of the boundary before iteration `start`."""
     return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
 
 
 def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> tuple[str, str]:
-    """C++ offsets, in a state's array, of its values before and after step t."""
+    """Return the C++ offsets, in the array of a state, of its values before and after step t."""
     if not keeps_history(net, population, index):
         return "0", "0"
     return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
 
 
 def saved_slot(net: PoplarNetwork, size: str = "size") -> str:
-    """C++ offset, in the array of a saved value, of its values in step t."""
+    """Return the C++ offset, in the array of a saved value, of its values at step t."""
     return _slot(net, "t", 0, size)
 
 
 def half_slots(net: PoplarNetwork) -> tuple[str, str]:
-    """C++ offsets, in a state's past as half numbers, of its values before and after step t."""
+    """Return the C++ offsets, in the float16 history of a state, of its values before and after step t."""
     return _slot(net, "t", 1, "halves"), _slot(net, "(t + 1)", 1, "halves")
 
 
@@ -76,7 +75,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that save states at the boundaries of segments and restore them, and those that set the clock back."""
+    """Add the vertices that save states at segment boundaries and restore them, and those that reset the clock."""
     if not net.plan.segment:
         return
     for population in net.program.populations:
@@ -87,7 +86,7 @@ def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item: str) -> dict[str, object]:
-    """C++ expressions, by field, of the boundary at which a vertex works, and whether it goes back to the previous one."""
+    """Return the fields for the boundary that a vertex saves or restores, as C++ expressions."""
     return {
         "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
         "back": "SEGMENT" if compute_set == RESTORE else 0,
@@ -136,7 +135,7 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
-    """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment."""
+    """Add storage for the values that a block sent last; relays read them in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))

@@ -1,6 +1,6 @@
-"""Relays of sequences in segments: a ring of a segment's steps, and the data that relays save at boundaries.
+"""Emitted code for relays of segmented sequences: a ring of a segment's steps, and the data that relays save at boundaries.
 
-The last finished step of a source is not among these data: blocks save its masks, and relays search them again.
+Relays do not save the last finished step of a source: blocks save its masks, and relays search them again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 
 def slots(net: PoplarNetwork, store: Store) -> str:
-    """Slots of a store, as C++."""
+    """Return the number of slots of a store, as C++."""
     if store.static:
         return "1"
     before = int(store.before)
@@ -23,7 +23,7 @@ def slots(net: PoplarNetwork, store: Store) -> str:
 
 
 def slot(net: PoplarNetwork, store: Store, step: str) -> str:
-    """C++ slot of a step; a step before the first one is in slot 0."""
+    """Return the C++ slot of a step; steps before the first one are in slot 0."""
     if store.static:
         return "before"
     ring = f" % {_ring(net, store)}" if _in_ring(net, store) else ""
@@ -35,38 +35,38 @@ def _in_ring(net: PoplarNetwork, store: Store) -> bool:
 
 
 def in_segments(net: PoplarNetwork, store: Store) -> bool:
-    """Whether the host sends an input segment by segment."""
+    """Return whether the host sends an input segment by segment."""
     return net.plan.segment > 0 and store.external and not store.static and net.plan.streamed != "off"
 
 
 def _ring(net: PoplarNetwork, store: Store) -> int:
-    """Slots of a ring."""
+    """Return the number of slots of a ring."""
     lags = [bus.lag for bus in net.stores[store.buffer].buses]
     cut = net.plan.segments
     return cut.steps_streamed(min(lags), max(lags)) if store.external else cut.steps_relayed(max(lags))
 
 
 def host_ring(net: PoplarNetwork, store: Store) -> str:
-    """C++ of the further arguments with which the host sends such an input."""
+    """Return the C++ of the additional arguments with which the host sends an input segment by segment."""
     return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
 
 
 def _lag(net: PoplarNetwork, store: Store) -> int:
-    """The largest lag of all buses of a source, of which a vertex may show only some."""
+    """Return the largest lag of all buses of a source."""
     return max(bus.lag for bus in net.stores[store.buffer].buses)
 
 
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
-    """Declare a copy of the counts of the first run of the sequence."""
+    """Declare a copy of counters, for their values after the first run of a segment."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
         assembly.variable(
-            made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run of the segment left it"
+            made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "after the first run of the segment"
         )
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
-    """Return the variables in which the forward pass counts, and the elements of each."""
+    """Return the counters of the forward pass, and the C++ suffix that selects their elements."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
@@ -74,7 +74,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the data that the relays of a population save at boundaries, and the vertices that copy it; nothing if all lags are 1."""
+    """Add the data that the relays of a population save at boundaries, and the vertices that copy them; nothing if all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
     if not keeps_boundary_steps(net, store):
         return
@@ -88,7 +88,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
 
 
 def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
-    """Whether relays of a source save steps at boundaries."""
+    """Return whether the relays of a source save steps at boundaries."""
     return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
 
 
@@ -103,7 +103,7 @@ def stored_parts(store: Store) -> list[tuple[str, str, int]]:
 
 
 def boundary_name(buffer: str, part: str) -> str:
-    """Variable that holds a part of a relay's steps at boundaries."""
+    """Return the name of the variable for a part of the steps that relays save at boundaries."""
     return f"{buffer}_kept_{part}"
 
 

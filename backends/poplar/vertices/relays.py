@@ -1,4 +1,4 @@
-"""The relays of every source: stores, windows, and the vertices that fill and show them."""
+"""Relays of sources: their stores and windows, and the vertices that fill and show them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ JOIN: Final = "relay_windows"
 
 
 def joins(net: PoplarNetwork) -> bool:
-    """Whether any relay merges results, or shows windows, in :data:`JOIN`."""
+    """Return whether any relay merges results or shows windows in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
 def _forward_set(net: PoplarNetwork) -> str:
-    """The compute set for windows that a relay shows without searching for spikes."""
+    """Return the compute set for windows that a relay shows without searching for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
 def _forward_clock(net: PoplarNetwork, store: Store) -> str:
-    """Expression of the iteration number; if relays and neurons share a superstep, the tile received it in the previous one."""
+    """Return the C++ of the iteration number; if relays and neurons share a superstep, the tile received it in the previous one."""
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
-    """Declare the masks that relays search while blocks write those of the next step, and the vertices that copy them beforehand."""
+    """Declare copies of the masks, which relays search while blocks write the masks of the next step, and the vertices that copy them."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
@@ -61,7 +61,7 @@ def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> s
 
 
 def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add one source's store, the windows of its buses, and its relay vertices in both directions."""
+    """Add the store of a source, the windows of its buses, and its relay vertices of both passes."""
     _variables(net, assembly, store)
     if store.external:
         _input(net, assembly, store)
@@ -99,7 +99,7 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     relays = f"{name}_relays"
     if store.bits:
         made = f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_bits", ({slots(net, store)}) * {bit_words(store.width)})'
-        assembly.variable("Parts", f"{name}_bits", made, f"a bit for each value of all steps of {name}")
+        assembly.variable("Parts", f"{name}_bits", made, f"one bit per value and step of {name}")
     elif store.kind == "events":
         assembly.variable(
             "Parts",
@@ -164,7 +164,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare the number of spikes sent per step, a run-time value, and the count of dropped spikes."""
+    """Declare the number of spikes sent per step, which is a run-time value, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
@@ -176,19 +176,19 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """C++ expressions, by field, of the limit on sent spikes; if no run changes it, the lowest ids are sent."""
+    """Return the fields of the limit on sent spikes, as C++ expressions; if it is fixed, the lowest ids are sent."""
     fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
     limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
     return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
-    """Declare a count for each worker of each relay."""
+    """Return the C++ that allocates a count for each worker of each relay."""
     return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
 
 
 def counter_name(net: PoplarNetwork, bus: BusPlan) -> str:
-    """ABI name of a bus's counter."""
+    """Return the ABI name of a bus's counter."""
     return f"{bus.id}_{'further' if net.limited(bus) else 'dropped'}"
 
 
@@ -229,10 +229,10 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that write the next iteration's number on the tiles of relays, which show its windows before any data moves."""
+    """Add the vertices that write the next iteration number on the tiles of relays, which show its windows before any exchange."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
-    iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+    iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
     fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
     comment = f"{store.owner}: iteration number for the vertices of the next compute set"
     loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
@@ -240,7 +240,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that search masks, and their results: ids of spikes, and of neurons that only receive gradient."""
+    """Add the vertices that search masks, and their results: ids of neurons that spike, or only receive gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
@@ -254,7 +254,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         mask = _masks_for_relays(net, assembly, store)
     else:
         made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
-        iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+        iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
         handed_on["iteration"] = f"{iteration}[r.index][0]"
     values: Values = {
         "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
@@ -276,7 +276,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that put a step into the store and show windows; if the store holds bits, steps shown later are read from it."""
+    """Add the vertices that store a step and show windows; if the store contains bits, steps that are shown later are read from it."""
     if not store.bits:
         _show(net, assembly, store, JOIN, store.buses, forward=True)
         return
@@ -309,7 +309,7 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
-    """Add the vertices that show windows of `buses`; forward those of a population first put its step into the store."""
+    """Add the vertices that show windows of `buses`; in the forward pass, those of a population first store its step."""
     joins = forward and not store.external
     if store.bits and not joins:
         for bus in buses:
@@ -384,14 +384,14 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _entries(store: Store) -> int:
-    """Maximum ids per step in the store."""
+    """Return the maximum number of ids per step in the store."""
     if store.buses[0].mode == "exact":
         return store.width
     return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
 
 
 def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, *, again: bool = False) -> Values:
-    """C++ expressions, by field, of a bus's window: the first one of a step, or the next."""
+    """Return the fields of a bus's window, the first one of a step or the next, as C++ expressions."""
     values: Values = {
         f"capacity{index}": bus.capacity,
         f"room{index}": store.room(bus.capacity),
@@ -427,7 +427,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Return the data of a relay in addition to the first window."""
+    """Return the template data of a relay besides the first window."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),
@@ -449,7 +449,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
 
 
 def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
-    """The workers that count further windows: worker 1 counts those of the backward pass if these hold the gradient support too."""
+    """Return the workers that count windows: worker 1 counts those of the backward pass if these also contain the gradient support."""
     support = bus.gradient is not None
     spikes: Body = {
         "comment": "Further windows.",
@@ -462,7 +462,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     if not support:
         return [spikes]
     entries: Body = {
-        "comment": "Window of the backward pass, which also holds neurons that receive gradient without a spike.",
+        "comment": "Window of the backward pass, which also contains neurons that receive gradient without a spike.",
         "worker": 1,
         "room": f"entries{index}",
         "support": " + counts[2 * p + 1]",

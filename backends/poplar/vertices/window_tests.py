@@ -1,4 +1,4 @@
-"""Exact mode: the number of further windows of an iteration, found by relays, combined in a tree, counted down by tile 0."""
+"""Window test of the exact mode: relays compute how many further windows an iteration needs, and a tree finds the maximum for tile 0."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
-    """Add the test for further windows; `first_table` is the place of its first table in ``plan.bin``."""
+    """Add the test for further windows; `first_table` is the index of its first table in ``plan.bin``."""
     test = net.window_test
     if test is None:
         return
     bools, numbers = "poplar::BOOL", "poplar::UNSIGNED_INT"
-    assembly.variable("Tensor", "again", f'layout.on_tile({bools}, {{}}, "again", {_TILE})', "further windows follow")
-    assembly.variable("Tensor", "windows_left", f'layout.on_tile({numbers}, {{}}, "windows_left", {_TILE})', "how many")
+    assembly.variable("Tensor", "again", f'layout.on_tile({bools}, {{}}, "again", {_TILE})', "whether further windows follow")
+    assembly.variable("Tensor", "windows_left", f'layout.on_tile({numbers}, {{}}, "windows_left", {_TILE})', "number of remaining windows")
     for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)):
         if exists:
             made = f'layout.on_tile({numbers}, {{1}}, "{part}_rounds", {_TILE})'
@@ -76,14 +76,14 @@ def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> Non
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices with which the backward pass reads the numbers found in the forward pass."""
+    """Add the vertices with which the backward pass reads the numbers computed in the forward pass."""
     vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     fields = connected(vertex, {**kept, **_FOLLOWING})
     assembly.loop("clocks", VertexLoop("backward: further windows", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
-    """Yield the tables of the test: bus and relay of every piece, in the order of reading; of each level tile, first and last word."""
+    """Yield the tables of the test: bus and relay of every piece, in reading order; then tile, first and last word of each level."""
     test = net.window_test
     if test is None:
         return
@@ -95,7 +95,7 @@ def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
 
 
 def window_test_table_count(net: PoplarNetwork) -> int:
-    """Number of these tables."""
+    """Return the number of these tables."""
     return 0 if net.window_test is None else 1 + len(net.window_test.levels)
 
 

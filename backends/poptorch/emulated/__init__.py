@@ -1,4 +1,4 @@
-"""A substitute for the module ``poptorch``: models run in PyTorch on the processor, custom operations on the emulator.
+"""A substitute for the module ``poptorch``: models run in PyTorch on the CPU, custom operations on the emulator.
 
-The names and signatures are those of the PopTorch user guide (SDK 3.4); missing names raise an AttributeError.
+The names and signatures are those of the PopTorch user guide (SDK 3.4); names that are missing here raise an AttributeError.
 """

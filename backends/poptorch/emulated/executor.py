@@ -1,4 +1,4 @@
-"""Run a model for all micro-batches of a call, split as in PopTorch, with weight updates in between."""
+"""Execution of a model for all micro-batches of a call, split as in PopTorch, with weight updates in between."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # tor
 
     @property
     def combinedBatchSize(self) -> int:  # noqa: N802  # PopTorch's name
-        """Samples of a call."""
+        """Number of samples of a call."""
         return int(self.batch_size or 0)
 
 
 class PoplarExecutor:
     """See ``poptorch.PoplarExecutor``: call it with the tensors of all micro-batches.
 
-    Samples of a call are split into device iterations, then accumulated micro-batches, then replicas. Gradients are their mean.
+    Samples of a call are split into device iterations, then accumulated micro-batches, then replicas. Gradients are averaged.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class PoplarExecutor:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
         self._buffers: dict[str, torch.Tensor] = {}
-        """The buffers on the device."""
+        """The device's copies of the model's buffers."""
         if self._options.ipu_model and self._options.replication_factor > 1:
-            raise Error("the IPU model has no replicas; leave replicationFactor at 1")
+            raise Error("the IPU model does not support replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
-            raise Error("an inference model accumulates no gradients; leave gradientAccumulation at 1")
+            raise Error("an inference model does not accumulate gradients; leave gradientAccumulation at 1")
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         """Run the model on all micro-batches and return the results of the output mode."""
@@ -78,13 +78,13 @@ class PoplarExecutor:
         return parts
 
     def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
-        assert self._optimizer is not None, "only training updates"
+        assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
         results = []
         for batch in batches:
             results.append(self._run(batch))
             if not self._emulator.losses:
-                raise Error("the model marks no loss; pass it to poptorch.identity_loss, or use a loss of torch.nn through it")
+                raise Error("the model marks no loss; pass the loss to poptorch.identity_loss")
             (self._emulator.losses[-1].sum() / len(batches)).backward()
         self._optimizer.step()
         return [_detached(result) for result in results]
@@ -103,21 +103,21 @@ class PoplarExecutor:
         return result
 
     def _check_blocks(self) -> None:
-        """Check the rules of pipelines: a power of two IPUs, and at least one micro-batch per stage."""
+        """Check the number of IPUs, which must be a power of two, and that pipelines have at least one micro-batch per stage."""
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
             operation_ipus = self._emulator.ipus
             raise Error(f"the model uses {ipus} IPUs, but its custom operation the tiles of {operation_ipus}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
-            raise Error(f"the model uses {ipus} IPUs; their number must be a power of two; call autoRoundNumIPUs(True) to round it up")
+            raise Error(f"the model uses {ipus} IPUs; the number must be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:
             return
         stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)
         name = "gradientAccumulation" if self._optimizer is not None else "deviceIterations"
         given = options.Training.gradient_accumulation if self._optimizer is not None else options.device_iterations
         if given < stages:
-            raise Error(f"the pipeline has {stages} stages and {name} is {given}; it must be {stages} or more")
+            raise Error(f"the pipeline has {stages} stages, but {name} is {given}; it must be {stages} or more")
 
 
 def _detached(result: Any) -> Any:

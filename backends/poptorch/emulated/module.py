@@ -1,4 +1,4 @@
-"""Make the module that replaces ``poptorch``."""
+"""Creation of the module that replaces ``poptorch``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.backends.poptorch.emulated.operations import EmulatedBlock, Emulator
 
 
 def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> ModuleType:
-    """Return a module with PopTorch's public names; models run on an emulated IPU.
+    """Return a module with the public names of PopTorch; its models run on an emulated IPU.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> Modul
     tiles
         Number of tiles of the IPU; 0 for all tiles of `machine`.
     ipus
-        IPUs whose tiles a custom operation uses.
+        Number of IPUs whose tiles a custom operation uses.
     """
     emulator = Emulator(machine, tiles, ipus)
 

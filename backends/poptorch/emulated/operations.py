@@ -1,4 +1,4 @@
-"""Functions of PopTorch inside a model: custom operations, blocks of a pipeline, the loss."""
+"""PopTorch functions that are called inside a model: custom operations, pipeline blocks, the loss."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from snnc.backends.poptorch.popart import GradientOperation, RunningOperation, o
 
 @dataclass
 class Emulator:
-    """The machine, the operations that were lowered for it, and the annotations of the running model."""
+    """The emulated machine, the operations lowered for it, and the annotations of the running model."""
 
     machine: str = "ipu2"
     tiles: int = 0
     ipus: int = 1
-    """Number of IPUs that a custom operation takes; the model must use as many."""
+    """Number of IPUs that a custom operation uses; the model must use the same number."""
     operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
     gradients: dict[int, GradientOperation] = field(default_factory=dict)
     losses: list[torch.Tensor] = field(default_factory=list)
@@ -36,11 +36,11 @@ class Emulator:
         example_outputs: Sequence[torch.Tensor],
         attributes: Mapping[str, Any] | None = None,
     ) -> list[torch.Tensor]:
-        """See ``poptorch.custom_op``; attributes are strings, tensors hold 32-bit floats."""
+        """See ``poptorch.custom_op``; attributes are strings, tensors are float32."""
         given = dict(attributes or {})
         for key, value in given.items():
             if not (isinstance(value, str) and value.isascii()):
-                raise Error(f"the attribute {key!r} is {value!r}; the substitute for PopTorch takes ASCII strings")
+                raise Error(f"the attribute {key!r} is {value!r}; the substitute for PopTorch accepts ASCII strings")
         if wrong := [str(t.dtype) for t in (*inputs, *example_outputs) if t.dtype != torch.float32]:
             raise Error(f"the substitute for PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
         wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
@@ -55,13 +55,13 @@ class Emulator:
         return list(_Custom.apply(self, operation, *inputs))
 
     def gradient(self, operation: RunningOperation) -> GradientOperation:
-        """Return the gradient's operation, lowered once."""
+        """Return the gradient operation, which is lowered once."""
         if id(operation) not in self.gradients:
             self.gradients[id(operation)] = operation.gradient()
         return self.gradients[id(operation)]
 
     def identity_loss(self, x: torch.Tensor, reduction: str) -> torch.Tensor:
-        """See ``poptorch.identity_loss``: marks the differentiated value."""
+        """See ``poptorch.identity_loss``: marks the value to differentiate."""
         reduced = {"none": lambda: x, "sum": x.sum, "mean": x.mean}
         if reduction not in reduced:
             raise Error(f"the reduction {reduction!r} is unknown; use 'none', 'sum' or 'mean'")
@@ -70,7 +70,7 @@ class Emulator:
         return loss
 
     def enter(self, ipu: int | None) -> None:
-        """Record that following operations are on an IPU."""
+        """Record that the following operations are on an IPU."""
         if ipu is not None and self.blocks[-1:] != [ipu]:
             self.blocks.append(ipu)
 
@@ -85,7 +85,7 @@ class Emulator:
 
 
 class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an extra, without types here
-    """A custom operation and its gradient as PyTorch calls them."""
+    """A custom operation and its gradient as a PyTorch function."""
 
     @staticmethod
     def forward(ctx: Any, emulator: Emulator, operation: RunningOperation, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -107,14 +107,14 @@ class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an ext
 
 
 class EmulatedBlock:
-    """See ``poptorch.Block``: operations inside run on one IPU.
+    """See ``poptorch.Block``: operations inside the block run on one IPU.
 
     Parameters
     ----------
     emulator
-        Records the blocks of the model.
+        Object that records the blocks of the model.
     user_id, ipu_id
-        A name, and the IPU.
+        Name of the block, and its IPU.
     """
 
     def __init__(self, emulator: Emulator, user_id: str | int | None = None, ipu_id: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Options of PopTorch: those that change the result of a call are stored, those of hardware are accepted and ignored."""
+"""Options of PopTorch: those that affect results are stored, those that concern hardware are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Error(RuntimeError):
 
 
 class OutputMode(enum.IntEnum):
-    """The results that a call returns; Default: Final in training, else All."""
+    """The results that a call returns; ``Default`` means ``Final`` in training, else ``All``."""
 
     Final = 0
     EveryN = 1
@@ -22,14 +22,14 @@ class OutputMode(enum.IntEnum):
 
 
 class AutoStage(enum.IntEnum):
-    """The assignment of blocks to stages of a pipeline."""
+    """How blocks are assigned to stages of a pipeline."""
 
     SameAsIpu = 0
     AutoIncrement = 1
 
 
 class ShardedExecution:
-    """Several IPUs, one of which works at a time."""
+    """Execution on several IPUs, one at a time."""
 
     pipelined = False
 
@@ -38,7 +38,7 @@ class ShardedExecution:
 
 
 class PipelinedExecution(ShardedExecution):
-    """Several IPUs that work on different micro-batches."""
+    """Execution on several IPUs, which process different micro-batches at the same time."""
 
     pipelined = True
 
@@ -51,7 +51,7 @@ class TrainingOptions:
         self.gradient_accumulation = 1
 
     def gradientAccumulation(self, number: int) -> TrainingOptions:  # noqa: N802  # PopTorch's name
-        """Set the number of micro-batches of each update."""
+        """Set the number of micro-batches per update."""
         self.gradient_accumulation = positive("gradientAccumulation", number)
         return self
 
@@ -60,7 +60,7 @@ class PrecisionOptions:
     """``Options().Precision``; the emulator computes in 32 bits."""
 
     def setPartialsType(self, kind: Any) -> PrecisionOptions:  # noqa: N802
-        """Accept the type of partial sums."""
+        """Accept and ignore the type of partial sums."""
         return self
 
 
@@ -79,7 +79,7 @@ class Options:
         self.updatable: tuple[str, ...] = ()
 
     def deviceIterations(self, number: int) -> Options:  # noqa: N802
-        """Set the number of weight updates in a call."""
+        """Set the number of weight updates per call."""
         self.device_iterations = positive("deviceIterations", number)
         return self
 
@@ -94,31 +94,31 @@ class Options:
         return self
 
     def useOfflineIpuTarget(self, ipu_version: int = 2) -> Options:  # noqa: N802
-        """Accept a target to compile for without hardware."""
+        """Accept and ignore a target for compilation without hardware."""
         return self
 
     def enableExecutableCaching(self, path: str) -> Options:  # noqa: N802
-        """Accept a folder and ignore it; the emulator has its own cache."""
+        """Accept and ignore a cache folder; the emulator has its own cache."""
         return self
 
     def randomSeed(self, seed: int) -> Options:  # noqa: N802
-        """Accept a seed of random numbers on the device."""
+        """Accept and ignore a seed of random numbers on the device."""
         return self
 
     def autoRoundNumIPUs(self, chosen: bool = True) -> Options:  # noqa: N802
-        """Reserve the next power of two IPUs."""
+        """Choose whether the number of IPUs is rounded up to a power of two."""
         self.round_up = chosen
         return self
 
     def updatableNamedBuffers(self, names: Sequence[str]) -> Options:  # noqa: N802
-        """Choose the buffers of the model that ``copyNamedBuffersToDevice`` updates; others stay as they were at the first call."""
+        """Choose the buffers of the model that ``copyNamedBuffersToDevice`` updates; others keep their values of the first call."""
         self.updatable = tuple(names)
         return self
 
     def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802
-        """Choose the returned results."""
+        """Choose the results that a call returns."""
         if mode not in (OutputMode.All, OutputMode.Final, OutputMode.Default):
-            raise Error(f"the substitute for PopTorch returns all results or the last one, not {mode.name}")
+            raise Error(f"the substitute for PopTorch returns all results or the final one, not {mode.name}")
         self.mode = mode
         return self
 
@@ -129,7 +129,7 @@ class Options:
 
 
 def positive(name: str, number: int) -> int:
-    """Return `number`; raise an error if it is below 1."""
+    """Return `number`; raise an error if it is less than 1."""
     if isinstance(number, bool) or int(number) != number or number < 1:
         raise Error(f"{name} is {number}; it must be 1 or more")
     return int(number)

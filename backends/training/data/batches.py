@@ -1,4 +1,4 @@
-"""Batches of a training run, cut from arrays or read from a data set."""
+"""Batches of a training run, taken from arrays or a data set."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Batch:
     count
         Number of samples.
     part
-        Function from positions in the batch to these samples, ready for the engine.
+        Function that returns the samples at given positions in the batch, ready for the engine.
     seen
-        For a stream, whose labels are unknown before it is read: digest of the labels of the epoch up to this batch.
+        For a stream, whose labels are unknown in advance: digest of the labels of the epoch up to and including this batch.
     """
 
     count: int
@@ -47,17 +47,17 @@ class TrainingData(Protocol):
     Attributes
     ----------
     plan
-        Epochs, and how samples become batches.
+        Epochs, and the division of samples into batches.
     samples, batches
-        Samples, and batches of an epoch; 0: unknown before the data are read.
+        Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
-        Identifies the data, as far as they are known before they are read; a resumed training run must have the same.
+        Digest of what is known about the data in advance; it must be the same when training is resumed.
     agreed
-        Properties that processes that train together must share, besides the labels.
+        Properties, besides the labels, in which processes that train together must agree.
     labels
-        [samples]: the labels that are known before the data are read.
+        [samples]: the labels that are known in advance.
     dropped
-        Samples that the last epoch left out.
+        Number of samples that the last epoch skipped.
     """
 
     @property
@@ -76,21 +76,21 @@ class TrainingData(Protocol):
     def dropped(self) -> int: ...  # noqa: D102
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
-        """Return the sizes of the first `done` batches of an epoch, and those that follow.
+        """Return the sizes of the first `done` batches of an epoch, and an iterator of the remaining batches.
 
         Parameters
         ----------
         epoch
             Number of the epoch, including the epochs of earlier training runs.
         done
-            Number of batches that are already trained.
+            Number of batches that have been trained.
         seen
             :attr:`Batch.seen` of the last trained batch.
 
         Raises
         ------
         SessionError
-            The data cannot be continued there, or a batch does not fit the network.
+            The data cannot be continued at this position, or a batch does not fit the network.
         """
         ...
 
@@ -118,7 +118,7 @@ class EpochOrders:
         self._stream = Stream(plan.seed)
 
     def of(self, epoch: int) -> Array:
-        """Return the order in an epoch; those of earlier epochs are drawn and skipped."""
+        """Return the order in an epoch; the orders of earlier epochs are drawn and skipped."""
         if not self.plan.shuffle:
             return np.arange(self.count)
         if epoch < self._drawn:
@@ -162,7 +162,7 @@ class ArrayBatches:
 
     @property
     def dropped(self) -> int:
-        """Samples that do not fill a batch."""
+        """Number of samples that do not fill a batch."""
         return self.samples - self.plan.used(self.samples)
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
@@ -180,7 +180,7 @@ class ArrayBatches:
 
 @dataclass(frozen=True, eq=False)
 class DataSetBatches:
-    """Batches of a data set, in the order that arrays would have; see :class:`TrainingData`."""
+    """Batches of a data set, in the same order as those of arrays; see :class:`TrainingData`."""
 
     inputs: ProgramInputs
     data: BatchedData
@@ -210,7 +210,7 @@ class DataSetBatches:
 
     @property
     def dropped(self) -> int:
-        """Samples that do not fill a batch."""
+        """Number of samples that do not fill a batch."""
         return self.samples - self.plan.used(self.samples)
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
@@ -228,11 +228,11 @@ class DataSetBatches:
                 raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
             yield batch
         if number != len(sizes):
-            raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")
+            raise BatchesError(f"the {type(self.data).__name__} yielded {number} batches in epoch {epoch}, not {len(sizes)}.")
 
 
 def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, in_time: bool) -> Batch:
-    """Return a batch of samples that are in memory: [T, B, *shape] if `in_time`, else [B, T, *shape]."""
+    """Return a batch of samples in memory: [T, B, *shape] if `in_time`, else [B, T, *shape]."""
 
     def part(which: Array) -> Part:
         found = inputs.part_of(data, which) if in_time else inputs.batch_of(data, which)
@@ -242,6 +242,6 @@ def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array
 
 
 def fingerprint_of(data: BatchedData) -> str:
-    """Return a digest of a data set's ``fingerprint``; without one, of the number of samples."""
+    """Return a digest of a data set's ``fingerprint``, or of its number of samples if it has no fingerprint."""
     said = getattr(data, "fingerprint", "")
     return hashlib.sha256(f"{len(data)} {said}".encode()).hexdigest()

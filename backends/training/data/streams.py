@@ -21,17 +21,17 @@ from snnc.backends.training.plan import BatchSchedule
 class StreamBatches:
     """Batches ``(x, y)`` in the order of the stream; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
-    A resumed training run iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
-    stream that does not repeat the same batches is detected.
+    A resumed training run iterates the interrupted epoch again and skips the batches that have been trained. It compares their labels, so
+    it detects a stream that does not repeat them.
 
     Parameters
     ----------
     inputs
         The inputs of the program, for its engine.
     found
-        The batches; iterated in each epoch.
+        Iterable of batches; it is iterated in each epoch.
     plan
-        Epochs; a stream has its own sizes and order.
+        Number of epochs; the stream determines batch sizes and order.
     size
         Samples that each batch must have; None: any number.
     """
@@ -66,12 +66,12 @@ class StreamBatches:
         if done and (len(passed) < done or passed[-1].seen != seen):
             raise ResumeError(
                 f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} of the stopped training run: "
-                "give one that yields the same batches in every process, or a data set, whose order follows from a seed."
+                "give an iterable that yields the same batches each time, or a data set, whose order follows from a seed."
             )
         return [batch.count for batch in passed], follows
 
     def _checked(self, epoch: int) -> Iterator[Batch]:
-        """Yield batches that fit; the last one is left out if it does not fill the batch of the program."""
+        """Yield checked batches; skip the last one if it does not fill the batch of the program."""
         size, number, seen = self.size, 0, hashlib.sha256()
         for number, given in enumerate(self._found, 1):
             if not isinstance(given, tuple | list) or len(given) != 2:
@@ -87,13 +87,13 @@ class StreamBatches:
             raise BatchesError(self._nothing(epoch))
 
     def _leave_out(self, number: int, count: int) -> None:
-        """Leave out the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
+        """Skip the last batch of an epoch if it is too small for the program; raise an error for any other batch of the wrong size."""
         size = self.size or 0
         if self.dropped or count > size:
             wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
             raise BatchSizeError(
                 f"batch {at} has {wrong} samples, but the network was compiled for {size}; only the last one may be smaller "
-                "(and is left out). Give batches of that size, or compile again with batch=…."
+                "(and is skipped). Give batches of that size, or compile again with batch=…."
             )
         self.dropped = count
 
@@ -101,32 +101,32 @@ class StreamBatches:
         if self.dropped:
             return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch
-        again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
-        return f"the {type(self._found).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
+        again = "" if epoch == 0 else ", after some in the previous epoch: it cannot be iterated again"
+        return f"the {type(self._found).__name__} yielded no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
 
 
 def is_stream(x: object, y: object) -> bool:
-    """Return whether `x` yields batches, instead of being samples with labels `y`: an iterator or DataLoader, or a list without labels."""
+    """Return whether `x` is an iterable of batches rather than samples: an iterator, a DataLoader, or a list without labels `y`."""
     if isinstance(x, Mapping | Events | str | bytes) or hasattr(x, "__array__") or not isinstance(x, Iterable):
         return False
     return y is None or not isinstance(x, list | tuple)
 
 
 def check_stream(x: object, y: object, batch: int | None) -> None:
-    """Refuse arguments that cannot be combined with batches.
+    """Raise an error for arguments that cannot be combined with batches.
 
     Raises
     ------
     LabelsMissingError
-        `x` is samples, or `y` is given.
+        `x` is samples without labels, or `y` is given with batches.
     TrainingOptionError
-        A size of batches is given.
+        A batch size is given.
     """
     if not is_stream(x, y):
-        raise LabelsMissingError("y is missing: give fit(x, y), or batches, pairs (x, y), from a DataLoader, a list or a generator.")
+        raise LabelsMissingError("y is missing: give fit(x, y), or batches (pairs (x, y)) from a DataLoader, a list or a generator.")
     if y is not None:
         raise LabelsMissingError(
-            f"y is given, but a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
+            f"y is given, but a {type(x).__name__} yields batches (x, y), which contain their labels; omit y, or give x as an array."
         )
     if batch is not None:
-        raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")
+        raise TrainingOptionError(f"batch is {batch}, but x already yields batches; omit batch, or set it where the batches are made.")

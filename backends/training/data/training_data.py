@@ -1,4 +1,4 @@
-"""The training data as batches: from arrays, a data set, or a stream."""
+"""Selection of the source of training batches: arrays, a data set, or a stream."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, or
     Raises
     ------
     LabelsMissingError
-        Samples have no labels, or a data set with labels was given others.
+        Samples have no labels, or labels were given for a data set, which contains its own.
     BatchesError
-        There is nothing to train on.
+        The data set is empty.
     SessionError
         The data do not fit the network.
     """
@@ -53,7 +53,7 @@ def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, or
 
     if isinstance(x, BatchedData):
         if y is not None:
-            raise LabelsMissingError(f"y is given, but a {type(x).__name__} gives its own targets; leave y out.")
+            raise LabelsMissingError(f"y is given, but a {type(x).__name__} contains its own targets; omit y.")
         if len(x) == 0:
             raise BatchesError("the data set has no samples.")
         chosen = plan(len(x))

@@ -21,7 +21,7 @@ from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "training:"
-"""Prefix of the entries of a training run in a file of weights."""
+"""Prefix of the entries of a training run in a weight file."""
 _LOSSES: Final = f"{PREFIX}losses"
 _VALIDATED: Final = f"{PREFIX}validated"
 _POSITION: Final = "training"
@@ -32,18 +32,18 @@ EVERY: Final = "5m"
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The file and the interval of a training run's checkpoints.
+    """File and interval of the checkpoints of a training run.
 
-    A training run is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file that is always complete.
+    Progress is saved at the start, after every epoch, and when Ctrl-C or SIGTERM stops training, in one file that is always complete.
 
     Attributes
     ----------
     path
-        A safetensors file, which :meth:`Session.load` reads too.
+        A safetensors file, which :meth:`Session.load` can also read.
     every
-        Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
+        Interval between checkpoints within an epoch: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: only after epochs.
     resume
-        Whether to continue from an existing file: the same call then gives exactly the result of an uninterrupted one.
+        Whether to continue from an existing file. The result is then exactly that of an uninterrupted run.
     """
 
     path: str | os.PathLike[str]
@@ -52,7 +52,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Time between two checkpoints within an epoch; infinite if there are none."""
+        """Seconds between two checkpoints within an epoch; infinite for checkpoints only after epochs."""
         return seconds_of(self.every)
 
 
@@ -62,7 +62,7 @@ def seconds_of(duration: float | str) -> float:
     Raises
     ------
     CheckpointIntervalError
-        It is not a duration.
+        `duration` is not a duration.
     """
     if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
         return float(duration) or math.inf
@@ -70,13 +70,13 @@ def seconds_of(duration: float | str) -> float:
     if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
         return math.inf
     if found is None:
-        raise CheckpointIntervalError(f"{duration!r} is not a time between checkpoints; give one such as 30s, 5m or 1h, or none.")
+        raise CheckpointIntervalError(f"{duration!r} is not an interval between checkpoints; give, for example, 30s, 5m, 1h or none.")
     return float(found[1]) * _SECONDS[found[2]]
 
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """Settings that must be the same when a training run continues."""
+    """Settings that must not change when a training run is resumed."""
 
     first_epoch: int
     samples: int
@@ -85,15 +85,15 @@ class TrainingRecipe:
     seed: int
     accumulate: int
     learning_rate: float | str | None
-    """A number, or the text of a schedule; None: the optimizer's, or a function of the update."""
+    """A number, or the text of a schedule; None: the optimizer's value, or a function of the number of updates."""
     labels: str
-    """SHA-256 of the labels, or of a data set's fingerprint."""
+    """SHA-256 of the labels, or of the fingerprint of a data set."""
     watch: str = ""
     """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""
-    """The gradient window as text; empty: that of the session."""
+    """The gradient window as text; empty: the session's window."""
     capacity: str = ""
-    """The capacity as text; empty: that of the session."""
+    """The capacity as text; empty: the session's capacity."""
 
 
 @dataclass(frozen=True)
@@ -103,25 +103,25 @@ class Position:
     Attributes
     ----------
     recipe
-        Its settings.
+        Settings of the run.
     until
-        The epoch before which it ends, counted from 0 like `epoch`.
+        Number of epochs after which it ends, counted like `epoch`.
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
-        Finished epochs, and finished batches of the next one.
+        Finished epochs, and finished batches of the next epoch.
     updates
         Finished updates, including those of earlier epochs.
     losses
-        Losses of these batches.
+        Losses of the finished batches of the next epoch.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; NaN if there is none.
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN if it is not defined.
     ended
         Whether training was stopped early.
     restored
         Whether the weights are the restored best ones instead of the last ones.
     seen
-        For a stream: digest of the labels of these batches.
+        For a stream: digest of the labels of the finished batches.
     """
 
     recipe: TrainingRecipe
@@ -143,12 +143,12 @@ class Position:
 
     @property
     def of_batches(self) -> str:
-        """The finished batches of this epoch in words."""
+        """Text with the number of finished batches of the current epoch."""
         return f"{self.batch} of {self.batches}" if self.batches else f"{self.batch}"
 
     @property
     def text(self) -> str:
-        """The position in words."""
+        """Text that describes the position."""
         within = f" and {self.of_batches} batches" if self.batch else ""
         return f"after {self.epoch} of {self.until} epochs{within}"
 
@@ -159,7 +159,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
     Raises
     ------
     CheckpointError
-        It cannot be written.
+        The file cannot be written.
     """
     about = {name: value for name, value in asdict(position).items() if name not in ("losses", "validated")}
     rows = {_LOSSES: np.array(position.losses, dtype=np.float64)}
@@ -171,12 +171,12 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CheckpointError(
-            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; the last checkpoint is unchanged."
+            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stopped {position.text}; the last checkpoint is unchanged."
         ) from None
 
 
 def read_position(path: Path) -> Position | None:
-    """Return the position of the training run whose weights a file contains; None if the file has none.
+    """Return the position of a training run, from the file of its weights; None if the file contains no position.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def read_position(path: Path) -> Position | None:
 
 
 def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
-    """Like :func:`read_position`, with the contents of a file."""
+    """Like :func:`read_position`, for the contents of a file."""
     if _POSITION not in metadata:
         return None
     try:
@@ -200,7 +200,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         flags = {name: _typed(data.get(name, False), "bool") for name in ("ended", "restored")}
         losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
         if len(losses) != numbers["batch"] or 0 < numbers["batches"] < numbers["batch"] or not np.isfinite(losses).all():
-            raise ValueError("losses that do not fit the number of batches")
+            raise ValueError("the number of losses is not the number of batches")
         validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
         seen = _typed(data.get("seen", ""), "str")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -209,19 +209,19 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
 
 
 def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
-    """Return the validation results: a row for each finished epoch, or none at all."""
+    """Return the validation results: one row for each finished epoch, or none."""
     if array.ndim != 2 or array.shape[1] != 2 or len(array) not in (0, epochs):
-        raise ValueError("validation losses that do not fit the number of epochs")
+        raise ValueError("the number of validation losses is not the number of epochs")
     return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Refuse to continue with a training run that differs from the stopped one.
+    """Raise an error if a training run differs from the stopped one, so it cannot continue it.
 
     Raises
     ------
     ResumeError
-        They differ.
+        The runs differ.
     """
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
@@ -236,13 +236,13 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     ]
     if texts:
         raise ResumeError(
-            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give the same as at its start, or "
+            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Use the original ones, or "
             "continue from its weights without resume."
         )
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """Return a value from JSON if it has the type that was written."""
+    """Return a value from JSON after checking that it has the expected type."""
     whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
     good = {
         "int": whole,
@@ -253,19 +253,19 @@ def _typed(value: Any, kind: str) -> Any:
         or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
     }
     if not good[kind]:
-        raise ValueError(f"{value!r} instead of {kind}")
+        raise ValueError(f"{value!r} is not of type {kind}")
     return value
 
 
 def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
-    """Set parameters and the optimiser's values; if anything is wrong, nothing changes.
+    """Set parameters and the state of the optimiser from the entries of a file; on an error, nothing changes.
 
     `strict` and `optimizer` are those of :meth:`snnc.backends.session.BackendSession.load`.
 
     Raises
     ------
     WeightsError, WeightShapeError, WeightNotFiniteError, OptimizerValuesError
-        They do not fit.
+        The entries do not fit the network.
     """
     optimizer_entries = {name: value for name, value in entries.items() if name.startswith(optimizer_values.PREFIX)}
     others = (*optimizer_entries, *(name for name in entries if name.startswith(PREFIX)))

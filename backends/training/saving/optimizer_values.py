@@ -1,4 +1,4 @@
-"""The optimiser's state of a session, by label and as entries of a file of weights."""
+"""The optimiser's state of a session, converted to and from the entries of a weight file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "optimizer:"
-"""Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a file of weights."""
+"""Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a weight file."""
 UPDATES: Final = f"{PREFIX}updates"
 LOSS_SCALE: Final = f"{PREFIX}loss_scale"
-"""The factor of the loss's gradient, and the updates since it changed."""
+"""The loss scale, and the number of updates since it last changed."""
 MOST_UPDATES: Final = 2**31 - 1
-"""Programs count updates in 32 bits."""
+"""Maximum number of updates, which programs count in 32 bits."""
 
 
 def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]:
@@ -33,7 +33,7 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
 
 
 def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
-    """Return values of an optimiser as entries of a file."""
+    """Return the state of an optimiser as entries of a file."""
     entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
     if found.loss_scale is not None:
         entries[LOSS_SCALE] = np.array(found.loss_scale, dtype=np.float64)
@@ -43,7 +43,7 @@ def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str,
 
 
 def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mapping[str, object]) -> None:
-    """Set the optimiser's state from entries of a file; if anything is wrong, nothing changes.
+    """Set the optimiser's state from entries of a file; on an error, nothing changes.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mappin
 
 
 def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
-    """Turn entries of a file into the engine's format.
+    """Check entries of a file and convert them to the engine's format.
 
     Raises
     ------
     OptimizerValuesError
-        Entries are missing or unexpected, or are not finite numbers of the parameters' shapes.
+        Entries are missing or unexpected, have the wrong shape, or are not finite.
     """
     learned = [program.parameters[op.parameter] for op in program.update]
     wanted = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
@@ -72,7 +72,7 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
         optimizer = program.optimizer.name if program.optimizer else "none"
         raise OptimizerValuesError(
             f"the optimiser's values do not belong to {program.name!r} trained by {optimizer}; {'; '.join(parts)}. "
-            "Compile with the optimiser that they come from, or give optimizer=False to load the weights alone."
+            "Compile with the same optimiser, or give optimizer=False to load only the weights."
         )
     found: dict[str, dict[str, Array]] = {moment: {} for moment in moments(program.optimizer)}
     for entry, (moment, parameter) in wanted.items():
@@ -87,13 +87,13 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
 
 def _scale(found: Array) -> tuple[float, int]:
     if found.shape != (2,) or found.dtype.kind != "f" or not np.isfinite(found).all() or found[0] <= 0 or found[1] < 0:
-        raise OptimizerValuesError(f"{LOSS_SCALE} is {found}; a factor above 0 and a number of updates are needed.")
+        raise OptimizerValuesError(f"{LOSS_SCALE} is {found}; it must be a factor above 0 and a number of updates.")
     return float(found[0]), int(found[1])
 
 
 def _updates(count: Array) -> int:
     if count.size != 1 or count.dtype.kind not in "iu" or not 0 <= int(count.reshape(-1)[0]) <= MOST_UPDATES:
-        raise OptimizerValuesError(f"{UPDATES} is {count}; a whole number from 0 to {MOST_UPDATES:,} is needed.")
+        raise OptimizerValuesError(f"{UPDATES} is {count}; it must be a whole number from 0 to {MOST_UPDATES:,}.")
     return int(count.reshape(-1)[0])
 
 
@@ -101,5 +101,5 @@ def _resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
     if program.optimizer is None:
         raise OptimizerValuesError(f"{program.name!r} was compiled without an optimizer; it has no optimiser state to save.")
     if not isinstance(engine, ResumableEngine):
-        raise OptimizerValuesError("this target does not expose its optimiser state; give optimizer=False for the weights alone.")
+        raise OptimizerValuesError("this target does not expose its optimiser state; give optimizer=False to save only the weights.")
     return engine

@@ -1,4 +1,4 @@
-"""Checks, remembers and saves the progress of training, so that it survives non-finite numbers and interruptions."""
+"""Checks and saves the progress of training, so that it survives non-finite values and interruptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from snnc.compiler.lowering.window_values import is_run_value
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Parameters, and the optimiser's state if the engine exposes it."""
+    """Parameters, and the state of the optimiser if the engine exposes it."""
 
     parameters: Mapping[str, Array]
     optimizer: OptimizerValues | None
@@ -30,21 +30,21 @@ class _State:
 
 @dataclass(frozen=True)
 class ProgressFile:
-    """A file for the progress, and the time between two writes within an epoch."""
+    """File for the progress, and interval between two writes within an epoch."""
 
     path: Path
     every: float
 
 
 class ProgressGuard:
-    """Remembers the last good state of a session that trains.
+    """Stores the last good state of a session during training.
 
     Parameters
     ----------
     engine, program
-        The engine and the program in training.
+        The engine and the program that are trained.
     file
-        File for the state; None: memory only.
+        File for the state; None: it is stored only in memory.
     """
 
     def __init__(self, engine: Engine, program: StepProgram, file: ProgressFile | None) -> None:
@@ -56,7 +56,7 @@ class ProgressGuard:
         self._written = time.monotonic()
 
     def check_loss(self, position: Position, loss: float) -> None:
-        """Raise an error at a loss that is not finite, after restoring the last good state in the engine.
+        """If the loss is not finite, restore the last good state in the engine and raise an error.
 
         Raises
         ------
@@ -67,14 +67,14 @@ class ProgressGuard:
             self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
 
     def save(self, position: Position) -> None:
-        """Check the engine's current state, remember it and write it.
+        """Check the engine's current state, store it and write it to the file.
 
         Raises
         ------
         DivergedError
             A value is not finite; the engine and the file contain the last good state.
         CheckpointError
-            It cannot be written.
+            The file cannot be written.
         """
         state, entries = self._checked(position)
         self._good = state, position
@@ -88,7 +88,7 @@ class ProgressGuard:
         Raises
         ------
         DivergedError
-            A value is not finite; the engine holds the last good state.
+            A value is not finite; the engine contains the last good state.
         """
         self._checked(position)
 
@@ -98,7 +98,7 @@ class ProgressGuard:
         Raises
         ------
         CheckpointError
-            It cannot be written.
+            The file cannot be written.
         """
         state, entries = self._checked(position)
         self._best = None if path is not None else state
@@ -111,7 +111,7 @@ class ProgressGuard:
         Raises
         ------
         ResumeError
-            The file contains another one.
+            The file contains a different state.
         """
         if path is None:
             assert self._best is not None, "kept after the best epoch"
@@ -120,12 +120,12 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not contain the best weights of this run, those after {epochs} epochs; the last ones stay.")
+            raise ResumeError(f"{path} does not contain the best weights of this run (after {epochs} epochs); the last ones stay.")
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property
     def due(self) -> bool:
-        """Whether the next write is due."""
+        """Whether the next write within an epoch is due."""
         return self.file is not None and time.monotonic() - self._written >= self.file.every
 
     def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
@@ -137,7 +137,7 @@ class ProgressGuard:
         for label, value in entries.items():
             bad = int(value.size - np.isfinite(value).sum())
             if bad:
-                self._go_back(f"{label} holds {bad:,} of {value.size:,} values that are not finite {position.text}")
+                self._go_back(f"{label} has {bad:,} of {value.size:,} values that are not finite {position.text}")
         return state, entries
 
     def _set(self, state: _State) -> None:
@@ -157,6 +157,6 @@ class ProgressGuard:
         self._set(state)
         saved = "" if self.file is None else f", also saved in {self.file.path}"
         raise DivergedError(
-            f"training diverged: {reason}. The session has the weights {position.text} again{saved}. Continue from there with a smaller "
-            "learning rate, or look for inputs and initial weights that are too large."
+            f"training diverged: {reason}. The session was reset to the weights {position.text}{saved}. Continue from there with a smaller "
+            "learning rate, or check for inputs and initial weights that are too large."
         )

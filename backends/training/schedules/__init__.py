@@ -1,4 +1,4 @@
-"""Numbers that change while a network trains: learning rates, and thresholds of a gradient window."""
+"""Schedules of values that change during training: learning rates, gradient windows and spike capacities."""
 
 from __future__ import annotations
 

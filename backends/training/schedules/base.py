@@ -1,4 +1,4 @@
-"""A schedule: a number for each update of a training run."""
+"""Base class of schedules: a value for each update of a training run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.backends.runtime.errors import SessionError
 
 
 class ScheduleError(SessionError):
-    """A schedule has wrong numbers or an unknown form, or needs validation or a number of batches that the training does not have."""
+    """A schedule has an unknown form or invalid arguments, or needs validation data or a batch count that is not available."""
 
     code = "SNNC-E590"
 
@@ -24,13 +24,13 @@ class TrainingPosition:
     Attributes
     ----------
     update
-        Updates so far, including those of earlier epochs.
+        Number of updates so far, including those of earlier epochs.
     epoch
-        Epochs so far; None: unknown.
+        Number of epochs so far; None: unknown.
     batches
-        Updates of an epoch; None: unknown.
+        Number of updates per epoch; None: unknown.
     losses
-        Validation loss of each epoch so far; None: there is no validation.
+        Validation loss of each epoch so far; None: no validation.
     """
 
     update: int
@@ -40,10 +40,10 @@ class TrainingPosition:
 
 
 class Schedule(ABC):
-    """A number for each update; also a plain function: ``schedule(update)``.
+    """A value for each update; it can also be called as a function: ``schedule(update)``.
 
-    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, which knows how many updates an
-    epoch has and what the validation losses are.
+    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, where the number of updates
+    per epoch and the validation losses are known.
     """
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Lasting(Schedule):
-    """A schedule with a length.
+    """A schedule of finite length.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Lasting(Schedule):
     def __post_init__(self) -> None:
         given = [number for number in (self.updates, self.epochs) if number is not None]
         if len(given) != 1:
-            raise ScheduleError(f"{type(self).__name__} needs its length: give either updates=… or epochs=….")
+            raise ScheduleError(f"{type(self).__name__} needs a length: give either updates=… or epochs=….")
         if self.updates is not None and (isinstance(self.updates, bool) or not isinstance(self.updates, int) or self.updates < 1):
             raise ScheduleError(f"updates of {type(self).__name__} is {self.updates!r}; it must be a whole number of 1 or more.")
         if self.epochs is not None and (not is_number(self.epochs) or self.epochs <= 0):
@@ -92,16 +92,16 @@ class Lasting(Schedule):
 
 
 def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int:
-    """Turn epochs into updates, at least one.
+    """Convert epochs to updates, at least one.
 
     Raises
     ------
     ScheduleError
-        The number of updates of an epoch is unknown.
+        The number of updates per epoch is unknown.
     """
     if when.batches is None:
         raise ScheduleError(
-            f"{type(schedule).__name__} has a length of {epochs:g} epochs, but their number of updates is unknown here; give updates=…."
+            f"{type(schedule).__name__} lasts {epochs:g} epochs, but the number of updates per epoch is unknown here; give updates=…."
         )
     return max(1, round(epochs * when.batches))
 
@@ -112,12 +112,12 @@ def is_number(value: object) -> bool:
 
 
 def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> None:
-    """Refuse fields that are not finite numbers of `least` or more.
+    """Raise an error for fields that are not finite numbers of at least `least`.
 
     Raises
     ------
     ScheduleError
-        A field is wrong; the message names it.
+        A field is invalid; the message names it.
     """
     for name in names:
         value = getattr(schedule, name)
@@ -127,11 +127,11 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
 
 
 def value_at(schedule: Callable[[int], float], when: TrainingPosition) -> float:
-    """Return the value of a schedule, or of any function of the update."""
+    """Return the value of a schedule, or of any function of the number of updates."""
     return schedule.at(when) if isinstance(schedule, Schedule) else schedule(when.update)
 
 
 def later(when: TrainingPosition, updates: int) -> TrainingPosition:
-    """Return `when` on a clock that starts `updates` later; epochs are counted from the same update."""
+    """Return `when`, counted from an origin that is `updates` later; epochs are counted from the same origin."""
     epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
     return replace(when, update=when.update - updates, epoch=epoch)

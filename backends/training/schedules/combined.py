@@ -11,18 +11,18 @@ from snnc.backends.training.schedules.curves import ConstantSchedule, between
 
 @dataclass(frozen=True)
 class WarmUp(Lasting):
-    """A straight rise to the first value of another schedule, which then begins.
+    """A linear increase to the first value of another schedule, followed by that schedule.
 
     The values are those of torch.optim.lr_scheduler.SequentialLR of a LinearLR and the other scheduler.
 
     Attributes
     ----------
     then
-        The other schedule, any function of the update, or a number. Its update 0 is the first one after the rise.
+        The other schedule, any function of the number of updates, or a number. Its update 0 is the first one after the increase.
     updates, epochs
-        Length of the rise; give one of them.
+        Length of the increase; give one of them.
     factor
-        Part of the first value at update 0 (in LinearLR ``start_factor``, which must be above 0 there).
+        Value at update 0, relative to the first value of `then` (``start_factor`` in LinearLR, where it must be above 0).
     """
 
     then: Callable[[int], float] | float
@@ -45,19 +45,19 @@ class WarmUp(Lasting):
 
 @dataclass(frozen=True)
 class ByEpoch(Schedule):
-    """A schedule of epochs instead of updates.
+    """A schedule that counts epochs instead of updates.
 
     Attributes
     ----------
     then
-        A schedule, or a function of the epoch, from 0.
+        A schedule, or a function of the epoch number, from 0.
     """
 
     then: Callable[[int], float]
 
     def __post_init__(self) -> None:
         if not callable(self.then):
-            raise ScheduleError(f"ByEpoch is given {self.then!r}; give a schedule, or a function of the epoch.")
+            raise ScheduleError(f"ByEpoch got {self.then!r}; give a schedule, or a function of the epoch.")
 
     def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""

@@ -1,4 +1,4 @@
-"""Schedules that depend only on the update. Each value is a closed formula, so training can resume at any update."""
+"""Schedules that depend only on the number of updates, by a closed formula, so training can resume at any update."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True)
 class LinearSchedule(Lasting):
-    """From `first` to `last` on a straight line, then `last`: the values of torch.optim.lr_scheduler.LinearLR.
+    """Linear from `first` to `last`, then constant, like torch.optim.lr_scheduler.LinearLR.
 
     Attributes
     ----------
     first, last
-        Values at update 0 and from update `updates` on.
+        Value at update 0, and value from update `updates` on.
     updates, epochs
         The length; give one of them.
 
@@ -57,16 +57,16 @@ class LinearSchedule(Lasting):
 
 @dataclass(frozen=True)
 class Cosine(Lasting):
-    """From `first` to `last` on half a cosine: torch.optim.lr_scheduler.CosineAnnealingLR.
+    """Half a cosine from `first` to `last`, like torch.optim.lr_scheduler.CosineAnnealingLR.
 
     Attributes
     ----------
     first, last
-        Values at update 0 and at update `updates` (there ``T_max`` and ``eta_min``).
+        Value at update 0, and value at update `updates` (``T_max`` and ``eta_min`` in PyTorch).
     updates, epochs
         The length; give one of them.
     rises
-        Whether the values rise again after the length, as they do in PyTorch; otherwise they stay at `last`.
+        Whether the values rise again after `last`, as they do in PyTorch; otherwise they stay at `last`.
     """
 
     first: float
@@ -85,18 +85,18 @@ class Cosine(Lasting):
 
 @dataclass(frozen=True)
 class OneCycle(Lasting):
-    """Up to `highest` and down to nearly 0: torch.optim.lr_scheduler.OneCycleLR without its momentum (Smith & Topin, arXiv 1708.07120).
+    """Up to `highest` and down to nearly 0, like torch.optim.lr_scheduler.OneCycleLR without momentum (Smith & Topin, arXiv 1708.07120).
 
     Attributes
     ----------
     highest
-        The largest value (there ``max_lr``).
+        The largest value (``max_lr`` in PyTorch).
     updates, epochs
-        The length (there ``total_steps``); give one of them. After it, the value stays the same.
+        The length (``total_steps`` in PyTorch); give one of them. After it, the value is constant.
     pct_start
-        Part of the length during which the values rise.
+        Fraction of the length during which the values rise.
     div_factor, final_div_factor
-        The first value is ``highest / div_factor``, and the last one this divided by `final_div_factor`.
+        The first value is ``highest / div_factor``; the last value is the first one divided by `final_div_factor`.
     anneal
         ``"cosine"`` or ``"linear"``.
     """
@@ -112,7 +112,7 @@ class OneCycle(Lasting):
         check_numbers(self, "highest")
         check_numbers(self, "pct_start", least=0)
         if self.pct_start > 1:
-            raise ScheduleError(f"pct_start of OneCycle is {self.pct_start!r}; it must be a number from 0 to 1.")
+            raise ScheduleError(f"pct_start of OneCycle is {self.pct_start!r}; it must be between 0 and 1.")
         for name in ("div_factor", "final_div_factor"):
             if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
                 raise ScheduleError(f"{name} of OneCycle is {getattr(self, name)!r}; it must be a number above 0.")
@@ -132,17 +132,17 @@ class OneCycle(Lasting):
 
 @dataclass(frozen=True)
 class Exponential(Schedule):
-    """From `first` towards `last`: each update multiplies the distance to `last` by `factor`; with 1/2, it halves the distance.
+    """From `first` towards `last`: each update multiplies the distance to `last` by `factor`; the default, 1/2, halves it.
 
-    It is the published schedule of the second threshold (Finkbeiner et al. 2023), from -100 to 0.1 below the threshold, and with `last` 0
-    torch.optim.lr_scheduler.ExponentialLR.
+    The published schedule of the second threshold (Finkbeiner et al. 2023), from -100 to 0.1 below the threshold, has this form. With
+    `last` = 0 it equals torch.optim.lr_scheduler.ExponentialLR.
 
     Attributes
     ----------
     first, last
-        The value at update 0, and the limit.
+        Value at update 0, and limit.
     factor
-        Part of the distance to `last` that remains after an update (``gamma`` in PyTorch), at least 0 and below 1.
+        Fraction of the distance to `last` that remains after an update (``gamma`` in PyTorch), at least 0 and below 1.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Exponential(Schedule):
         check_numbers(self, "first", "last")
         check_numbers(self, "factor", least=0)
         if self.factor >= 1:
-            raise ScheduleError(f"factor of Exponential is {self.factor!r}; it must be a number from 0 and below 1.")
+            raise ScheduleError(f"factor of Exponential is {self.factor!r}; it must be at least 0 and below 1.")
 
     def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
@@ -167,18 +167,18 @@ class Exponential(Schedule):
 
 @dataclass(frozen=True)
 class StepSchedule(Schedule):
-    """A value that changes at given updates or epochs: torch.optim.lr_scheduler.MultiStepLR.
+    """A value that changes at given updates or epochs, like torch.optim.lr_scheduler.MultiStepLR.
 
     Attributes
     ----------
     first
-        The value before the first of them.
+        The value before the first change.
     factor
-        Factor of each reduction (``gamma`` in PyTorch).
+        Factor by which each change multiplies the value (``gamma`` in PyTorch).
     values
-        The value after each of them; instead of `factor`.
+        The value after each change; instead of `factor`.
     updates, epochs
-        Numbers of the updates or epochs, ascending (there ``milestones``); give one of them.
+        Updates or epochs of the changes, ascending (``milestones`` in PyTorch); give one of them.
     """
 
     first: float
@@ -190,7 +190,7 @@ class StepSchedule(Schedule):
     def __post_init__(self) -> None:
         check_numbers(self, "first")
         if (self.updates is None) == (self.epochs is None):
-            raise ScheduleError("Steps needs the places of its steps: give either updates=[…] or epochs=[…].")
+            raise ScheduleError("Steps needs the positions of its steps: give either updates=[…] or epochs=[…].")
         name, places = ("updates", self.updates) if self.epochs is None else ("epochs", self.epochs)
         if not _is_list(places) or not places or not all(is_number(n) and n > 0 for n in places):
             raise ScheduleError(f"{name} of Steps is {places!r}; it must be a list of numbers above 0.")
@@ -206,7 +206,7 @@ class StepSchedule(Schedule):
             check_numbers(self, "factor")
             return
         if self.factor is not None:
-            raise ScheduleError("Steps has a factor and values; leave one of them out.")
+            raise ScheduleError("Steps has both factor and values; omit one of them.")
         if not _is_list(self.values) or len(self.values) != count or not all(map(is_number, self.values)):
             raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one per step.")
         object.__setattr__(self, "values", tuple(self.values))
@@ -217,7 +217,7 @@ class StepSchedule(Schedule):
         passed = sum(when.update >= place for place in places)
         if self.values is not None:
             return float(self.values[passed - 1] if passed else self.first)
-        assert self.factor is not None, "filled when it was made"
+        assert self.factor is not None, "set by __post_init__"
         return float(self.first * self.factor**passed)
 
 

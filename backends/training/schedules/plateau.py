@@ -1,4 +1,4 @@
-"""A schedule that follows the validation loss."""
+"""A schedule that depends on the validation loss."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from snnc.backends.training.schedules.base import Schedule, ScheduleError, Train
 
 @dataclass(frozen=True)
 class Plateau(Schedule):
-    """A smaller value when the validation loss stops falling: torch.optim.lr_scheduler.ReduceLROnPlateau, mode ``min``.
+    """A value that is reduced when the validation loss stops falling, like torch.optim.lr_scheduler.ReduceLROnPlateau in mode ``min``.
 
-    It keeps no state: its value follows from the validation losses of all epochs so far, which checkpoints keep.
+    It has no state: its value is computed from the validation losses of all epochs so far, which checkpoints store.
 
     Attributes
     ----------
     first
-        The value at the start.
+        Initial value.
     factor
         Factor of a reduction, below 1.
     patience
         Number of epochs without a better loss before a reduction.
     threshold, threshold_mode
-        Limit of an improvement: a loss below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
+        A loss counts as an improvement if it is below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
-        Number of epochs after a reduction in which no epoch counts as bad.
+        Number of epochs after a reduction that do not count towards `patience`.
     min_lr
         The smallest value.
     eps
-        Smaller reductions are skipped.
+        Reductions smaller than this are skipped.
     """
 
     first: float
@@ -46,7 +46,7 @@ class Plateau(Schedule):
         check_numbers(self, "first", "min_lr")
         check_numbers(self, "threshold", "eps", least=0)
         if not is_number(self.factor) or not 0 <= self.factor < 1:
-            raise ScheduleError(f"factor of Plateau is {self.factor!r}; it must be a number from 0 and below 1.")
+            raise ScheduleError(f"factor of Plateau is {self.factor!r}; it must be at least 0 and below 1.")
         for name in ("patience", "cooldown"):
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
@@ -57,7 +57,7 @@ class Plateau(Schedule):
     def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         if when.losses is None:
-            raise ScheduleError("Plateau follows the validation loss, and there is none here; give fit(validation=(x, y)).")
+            raise ScheduleError("Plateau needs a validation loss; give fit(validation=(x, y)).")
         value, best, bad, resting = float(self.first), math.inf, 0, 0
         for loss in when.losses:
             best, bad = (loss, 0) if self._is_better(loss, best) else (best, bad + 1)

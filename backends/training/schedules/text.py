@@ -22,7 +22,7 @@ _NAMES: Final[dict[str, type[Schedule]]] = {
     "plateau": Plateau,
 }
 Scheduled: TypeAlias = float | str | Callable[[int], float]
-"""A number, a schedule or other function of the update, or the text of a schedule."""
+"""A number, a schedule, another function of the number of updates, or the text of a schedule."""
 _WARM_UP: Final = "warm_up"
 _BY_EPOCH: Final = "by_epoch:"
 FORMS: Final = (
@@ -45,7 +45,7 @@ def parse_schedule(text: str) -> Schedule:
     Raises
     ------
     ScheduleError
-        The text describes none.
+        The text does not describe a schedule.
     """
     given = text.strip()
     if given.startswith(_BY_EPOCH):
@@ -57,15 +57,15 @@ def parse_schedule(text: str) -> Schedule:
     if name == _WARM_UP:
         own, plus, then = rest.partition("+")
         if not plus:
-            raise ScheduleError(f"the schedule {text!r} does not say what follows; write such as warm_up:epochs=2+cosine:0.1,epochs=18.")
+            raise ScheduleError(f"the schedule {text!r} lacks the schedule that follows; try warm_up:epochs=2+cosine:0.1,epochs=18.")
         return _made(WarmUp, own, text, then=parse_schedule(then))
     if name not in _NAMES:
-        raise ScheduleError(f"{text!r} is not a schedule; write such as {FORMS}.")
+        raise ScheduleError(f"{text!r} is not a schedule; examples are {FORMS}.")
     return _made(_NAMES[name], rest, text)
 
 
 def schedule_text(schedule: Callable[[int], float]) -> str | None:
-    """Return the text that :func:`parse_schedule` turns into this schedule; None for functions."""
+    """Return the text from which :func:`parse_schedule` creates this schedule; None for other functions."""
     if isinstance(schedule, ByEpoch):
         inner = schedule_text(schedule.then)
         return None if inner is None else f"{_BY_EPOCH}{inner}"
@@ -79,36 +79,36 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
 
 
 FUNCTION: Final = "function"
-"""Name of a function that is not a schedule, in checkpoints."""
+"""Text of functions that are not schedules, in checkpoints."""
 
 
 def value_text(value: Scheduled) -> str:
-    """Return a scheduled value as a checkpoint names it: numbers, schedules as text, other functions as :data:`FUNCTION`."""
+    """Return the text of a scheduled value in a checkpoint: a number, the text of a schedule, or :data:`FUNCTION`."""
     return (schedule_text(value) or FUNCTION) if callable(value) else repr(float(value))
 
 
 def _made(kind: type[Schedule], text: str, whole: str, **others: Any) -> Schedule:
-    """Make a schedule from its arguments as text."""
+    """Create a schedule from its arguments as text."""
     known = _fields(kind, *others)
     given: dict[str, Any] = {}
     for position, part in enumerate(re.split(r"\s*,\s*", text.strip()) if text.strip() else []):
         name, equals, value = part.rpartition("=")
         if not equals and position >= len(known):
-            raise ScheduleError(f"the schedule {whole!r} has more numbers than {', '.join(known)}.")
+            raise ScheduleError(f"the schedule {whole!r} has too many numbers; its arguments are {', '.join(known)}.")
         name = name.strip() or list(known)[position]
         if name not in known:
-            raise ScheduleError(f"the schedule {whole!r} has no argument {name!r}; there are {', '.join(known)}.")
+            raise ScheduleError(f"the schedule {whole!r} has no argument {name!r}; its arguments are {', '.join(known)}.")
         if name in given:
             raise ScheduleError(f"the schedule {whole!r} gives {name} twice.")
         given[name] = _value(known[name], value.strip())
     missing = [name for name, field in known.items() if name not in given and field.default is MISSING]
     if missing:
-        raise ScheduleError(f"the schedule {whole!r} lacks {', '.join(missing)}; write such as {FORMS}.")
+        raise ScheduleError(f"the schedule {whole!r} lacks {', '.join(missing)}; examples are {FORMS}.")
     return kind(**given, **others)
 
 
 def _fields(kind: type[Schedule], *left_out: str) -> dict[str, Field[Any]]:
-    """Return the arguments of a schedule, those with a position first."""
+    """Return the arguments of a schedule, positional ones first."""
     own = [field for field in fields(kind) if field.name not in left_out]  # type: ignore[arg-type]  # every schedule is a dataclass
     return {field.name: field for field in sorted(own, key=lambda field: bool(field.kw_only))}
 
@@ -120,7 +120,7 @@ def _value(field: Field[Any], text: str) -> Any:
 
 
 def _number(text: str) -> int | float | bool | str:
-    """Return the number or truth value of a text; the schedule checks it."""
+    """Return the number or Boolean that a text contains, else the text; the schedule checks it."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[+-]?\d+", text):

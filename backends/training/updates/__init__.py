@@ -1,1 +1,1 @@
-"""One update of the weights: batches and their parts, normalisation, dropout, several processes."""
+"""Updates of the weights: accumulation, batch normalisation, dropout, several processes, and scheduled values."""

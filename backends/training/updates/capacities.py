@@ -1,4 +1,4 @@
-"""Limits on the spikes that each source of a session sends per step: run-time values, set before each update."""
+"""Limits on the spikes that each source sends per step, as run-time values that are set before each update."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from snnc.compiler.lowering.capacities import (
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
-"""A number, a share or a schedule of either, or one of them for each source by name; all of it may be text."""
+"""A number, a share, a schedule of either, or a mapping from source names to these; text is also accepted."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """Number of spikes of a source, or percentage of its neurons, at each update."""
+    """Spike capacity of a source at each update, as a number or as a percentage of its neurons."""
 
     value: float | Callable[[int], float]
     share: bool
@@ -46,7 +46,7 @@ class _Entry:
         if isinstance(value, str):
             return _Entry(parse_schedule(value), share)
         if not callable(value) and not isinstance(value, Real):
-            raise CapacityTextError(f"the capacity {raw!r} is no number, share or schedule.")
+            raise CapacityTextError(f"the capacity {raw!r} is not a number, share or schedule.")
         return _Entry(value, share)
 
     def at(self, when: TrainingPosition, given: str) -> float | Share:
@@ -60,19 +60,19 @@ class _Entry:
 
 @dataclass(frozen=True)
 class CapacityPlan:
-    """The capacities of a training run: a default for sources without their own (None: these do not change), and those by name."""
+    """Capacities of a training run: a default (None: no change), and capacities of sources by name."""
 
     default: _Entry | None
     named: Mapping[str, _Entry]
 
     @staticmethod
     def of(given: ScheduledCapacity) -> CapacityPlan:
-        """Read the argument of ``fit``.
+        """Parse the argument of ``fit``.
 
         Raises
         ------
         CapacityTextError, ScheduleError
-            It cannot be read.
+            The argument is invalid.
         """
         default, named = split_capacity(given)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
@@ -86,14 +86,14 @@ class CapacityPlan:
 
     @property
     def text(self) -> str:
-        """The text that a checkpoint stores."""
+        """The text stored in a checkpoint."""
         parts = [] if self.default is None else [self.default.text]
         return "; ".join([*parts, *(f"{name}={entry.text}" for name, entry in self.named.items())])
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A limited source: its name, neurons, compiled capacity, and parameters."""
+    """A source with a spike limit: its name, neurons, compiled capacity, and parameters."""
 
     buffer: str
     label: str
@@ -104,19 +104,19 @@ class _Source:
 
 
 class SpikeLimits:
-    """Limits on the spikes that each source of a loaded engine sends per step, and the choice of the sent spikes.
+    """Limits on the spikes that each source of a loaded engine sends per step, and the policy that selects the sent spikes.
 
     Parameters
     ----------
     program, engine
-        The program, and the engine that holds its parameters.
+        The program, and the engine that runs it.
     seed
         Seed of the random choice.
 
     Attributes
     ----------
     policy
-        Choice of the sent spikes; None if the program sends all, or if the choice is fixed at compilation.
+        Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation.
     """
 
     def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
@@ -135,28 +135,28 @@ class SpikeLimits:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Maximum number of sent spikes: one number if all sources have the same, else by name; None as for :attr:`policy`."""
+        """Maximum number of sent spikes: one number if it is the same for all sources, else by name. None as for :attr:`policy`."""
         numbers = set(self._now.values())
         return numbers.pop() if len(numbers) == 1 else {s.label: self._now[s.buffer] for s in self._sources} or None
 
     def set(
         self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
     ) -> None:
-        """Set the number of sent spikes, their choice, and the update that the choice depends on; None: no change.
+        """Set the number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
-        A number or share for all sources is reduced to the compiled capacity of each; one for a named source must not exceed it.
+        A capacity for all sources is reduced to the compiled capacity of each source; that of a named source must not exceed it.
 
         Raises
         ------
         SpikeLimitError
             The program has no limits, or a value is out of range.
         CapacityTextError
-            It cannot be read, or names no source that has a limit.
+            A text is invalid, or names a source that has no limit.
         """
         if self.policy is None:
             raise SpikeLimitError(
                 "the program has no capacity that a run can change; compile for the target 'reference', 'cpu' or 'cuda' with mode='drop' "
-                "and the largest capacity. Machines plan theirs when they compile."
+                "and the largest capacity. For machines, the capacity is fixed at compilation."
             )
         wanted = self._now if capacity is None else self._found(capacity)
         chosen = self.policy if policy is None else policy
@@ -174,12 +174,12 @@ class SpikeLimits:
         self._now, self.policy, self._update = wanted, chosen, at
 
     def rest(self) -> None:
-        """Return to the choice of update 0, so that results outside of training do not depend on the number of updates."""
+        """Reset the random choice to that of update 0, so that results outside of training do not depend on the number of updates."""
         if self._update and self.policy == "random":
             self.set(update=0)
 
     def _found(self, given: CapacityArgument | Capacities) -> dict[str, int]:
-        """Return the spikes of each source's buffer."""
+        """Return the capacity of each source, by buffer."""
         read = given if isinstance(given, Real) else parse_capacity(given)
         wanted = read if isinstance(read, Capacities) else Capacities(_whole(given if isinstance(given, Real) else read, self._most))
         check_names(wanted, [s.label for s in self._sources])
@@ -201,7 +201,7 @@ class SpikeLimits:
 
 
 def _spikes(wanted: Capacities, source: _Source) -> float | None:
-    """Return the capacity that a schedule gave for a source."""
+    """Return the capacity of a source, by its name or the default; None if neither is given."""
     amount = dict(wanted.named).get(source.label, wanted.default)
     return amount.of(source.width) if isinstance(amount, Share) else amount
 
@@ -209,5 +209,5 @@ def _spikes(wanted: Capacities, source: _Source) -> float | None:
 def _whole(value: Any, largest: int, of: str = "") -> int:
     whole = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
     if not 1 <= whole <= largest:
-        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to the compiled one, {largest}.")
+        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to the compiled capacity, {largest}.")
     return whole

@@ -1,7 +1,7 @@
-"""Masks of dropout layers: initial values of one state, drawn for every sample of an update.
+"""Masks of dropout layers, drawn for every sample of an update and passed as initial values of a state.
 
-A number depends only on a counter (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
-DOI 10.1145/2714064.2660195): no generator has a state, so every target and every division of a batch draws the same masks.
+Random numbers are a function of a counter (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al.
+2014, DOI 10.1145/2714064.2660195). As no generator has a state, every target and every division of a batch draws the same masks.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Masks:
         Parameters
         ----------
         read
-            Function from a parameter to its value in the engine.
+            Function that returns the value of a parameter in the engine.
         update
             Number of the update, from 0.
         first, batch
-            Position of the first sample in the update's batch, and number of samples.
+            Position of the first sample in the batch of the update, and number of samples.
         """
         found = {}
         for layer in self.layers:
@@ -64,7 +64,7 @@ class Masks:
 
 
 def masks_of(program: StepProgram) -> Masks:
-    """Return the dropout layers of `program`; layers count in the order of its populations."""
+    """Return the masks of the dropout layers of `program`, which are numbered in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     layers: list[_DropoutLayer] = []
     for info in program.populations:
@@ -77,23 +77,23 @@ def masks_of(program: StepProgram) -> Masks:
 
 
 def check_alone(program: StepProgram) -> None:
-    """Refuse dropout if several processes share each batch.
+    """Raise an error for dropout if several processes share each batch.
 
     Raises
     ------
     UnsharedTargetError
-        There is a dropout layer.
+        The program has a dropout layer.
     """
     dropped = [info.label for info in program.populations if is_dropout(info.model)]
     if dropped:
         raise UnsharedTargetError(
-            f"processes that train together would draw equal masks for the dropout {dropped[0]!r} of different samples; train in one "
-            "process, or leave the dropout out."
+            f"processes that train together would draw the same masks of the dropout {dropped[0]!r} for different samples; train in one "
+            "process, or remove the dropout layer."
         )
 
 
 def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.NDArray[np.float64]:
-    """Return [rows, columns] numbers of [0, 1) that follow from `key`, the row (counted from `first`) and the column."""
+    """Return [rows, columns] numbers in [0, 1), as a function of `key`, the row (counted from `first`) and the column."""
     state = 0
     for part in key:
         state = int(_mixed(np.array([(state + _GOLDEN + part) % (1 << _BITS)], np.uint64))[0])
@@ -103,7 +103,7 @@ def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.ND
 
 
 def _mixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the finaliser of SplitMix64 of each number."""
+    """Apply the finaliser of SplitMix64 to each number."""
     for shift, factor in _MULTIPLIERS:
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(values ^ (values >> np.uint64(31)))

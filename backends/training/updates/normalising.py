@@ -1,15 +1,17 @@
 """Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
-The layers that a normalisation reads do not depend on it, so an update runs in passes of the whole program:
+The layers that precede a normalisation do not depend on it, so an update consists of passes of the whole program:
 
-1. For each level of normalisations, in the order of the data: run forward, with the statistics of earlier levels; compute this level's.
+1. For each level of normalisations, in the order of the data: run forward with the statistics of earlier levels, and compute those of
+   this level.
 2. Run forward with all statistics. For each level, from the last one: run backward; the gradients of its gains and biases are the sums
-   that the gradient through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these
-   sums come from the adjoints of the normalised values, which the target stores.
-3. Run backward again with all of them, and update.
+   that the gradient through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). If each step has its own statistics,
+   these sums are computed from the adjoints of the normalised values, which the target stores.
+3. Run backward again with all of these sums, and update.
 
-With L levels these are L + 1 forward and L + 1 backward passes; an engine that cannot go backward again (or statistics of each step, which
-are inputs) runs forward before each of them. Each pass is an ordinary one, so every target that separates gradients from updates can do it.
+With L levels, these are L + 1 forward and L + 1 backward passes. An engine that cannot repeat a backward pass runs forward before each
+of them, and so does any engine if each step has its own statistics, because these are inputs. All passes are ordinary ones, so every
+target that separates gradients from updates supports them.
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SH
 
 @dataclass(frozen=True)
 class _NormLayer:
-    """A normalisation: the names of its parameters, the output of its values, and its level.
+    """A normalisation: the names of its parameters, the output with its values, and its level.
 
-    `axes` are those of [T, B, *shape] over which the values of one mean lie; `inputs` are those for the statistics of each step, in the
-    order of their ports, empty for those of all steps; `adjoint` is the tensor of its current's adjoint, if a gradient passes it.
+    A mean is computed over `axes` of [T, B, *shape]. `inputs` carry the statistics of each step, in the order of the ports; they are empty
+    if all steps share one set of statistics. `adjoint` is the tensor with the adjoint of the current, if a gradient passes the layer.
     """
 
     label: str
@@ -64,17 +66,17 @@ class _NormLayer:
 
 
 class _Update:
-    """The values of one update: the measured statistics, and the inputs that carry statistics of each step."""
+    """State of one update: the measured statistics, and the inputs that carry the statistics of each step."""
 
     def __init__(self, inputs: Mapping[str, Array], values: Mapping[str, Array]) -> None:
         self.inputs = dict(inputs)
         self.values = values
         self.normalised: dict[str, Array] = {}
-        """Output of a normalisation of each step -> its values with the batch's statistics, [T, B, *shape]."""
+        """Output -> values normalised with the statistics of the batch, [T, B, *shape]; only for statistics of each step."""
         self.deviation: dict[str, Array] = {}
-        """Output of a normalisation of each step -> the square root of variance + eps, by which it divides."""
+        """Output -> the divisor, the square root of variance + eps; only for statistics of each step."""
         self.counts: dict[str, int] = {}
-        """Output of a normalisation -> the values of a mean."""
+        """Output -> number of values in a mean."""
 
 
 def trains_normalised(program: StepProgram) -> bool:
@@ -83,18 +85,18 @@ def trains_normalised(program: StepProgram) -> bool:
 
 
 def check_normalised(program: StepProgram, target: str) -> None:
-    """Refuse to train batch normalisations on a target that cannot.
+    """Raise an error if `program` trains batch normalisations, which `target` does not support.
 
     Raises
     ------
     NormalisationError
-        There is a batch normalisation, and an optimizer.
+        The program has a batch normalisation and an optimizer.
     """
     if trains_normalised(program):
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
         raise NormalisationError(
-            f"{name!r} normalises over a batch, but {target} cannot train it: gradients and the update are one program there. Train on "
-            "'cpu', 'cuda' or 'reference'; without a loss it runs here, with the running statistics."
+            f"{name!r} normalises over a batch, but {target} cannot train it: its gradients and update are one program. Train on "
+            "'cpu', 'cuda' or 'reference'; compiled without a loss, it runs on this target with the running statistics."
         )
 
 
@@ -104,7 +106,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     Raises
     ------
     NormalisationError
-        A gain or a bias does not learn, the loss is scaled, or the engine cannot separate gradients from updates.
+        A gain or bias is not trained, the loss is scaled, or the engine cannot separate gradients from updates.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
@@ -113,7 +115,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             check_normalised(program, "this target")
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise NormalisationError("the optimizer has loss_scale, but statistics of a batch need unscaled gradients; leave it out.")
+            raise NormalisationError("the optimizer has loss_scale, but statistics of a batch need unscaled gradients; omit it.")
         super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)
@@ -150,7 +152,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         return loss
 
     def _measure(self, layers: Sequence[_NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
-        """Set the statistics of the batch for the layers of a level, and change their running ones."""
+        """Set the statistics of the batch for the layers of a level, and update their running statistics."""
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
         found = self.engine.forward(update.inputs, initial)
@@ -158,7 +160,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             x = found[layer.output]
             update.counts[layer.output] = count = math.prod(x.shape[axis] for axis in layer.axes)
             if count < 2:
-                raise NormalisationError(f"{layer.label!r} has one value of each channel in a batch; statistics need two or more.")
+                raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
             mean, variance = _moments(x, layer.axes)
             eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
@@ -172,7 +174,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
     def _go_through(self, layer: _NormLayer, update: _Update) -> None:
-        """Set the terms of the gradient through the statistics of a layer."""
+        """Set the sums needed for the gradient through the statistics of a layer."""
         count = update.counts[layer.output]
         if layer.inputs:
             assert layer.adjoint is not None
@@ -186,7 +188,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
     def _give(self, layer: _NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
-        """Set statistics, [T or 1, 1, *channels], or their terms, for the rest of an update."""
+        """Set statistics, or the sums of their gradients, for the rest of an update: [T or 1, 1, *channels]."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})
             return
@@ -205,7 +207,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         )
 
     def _filled(self, inputs: Mapping[str, Array], leading: int = 2) -> dict[str, Array]:
-        """Return `inputs`, with zeros for the statistics of each step, so that only the parameters count."""
+        """Return `inputs` with zeros for the statistics of each step, so that the running statistics apply."""
         sizes = next(iter(inputs.values())).shape[:leading]
         return {**inputs} | {id_: np.zeros((*sizes, *layer.shape), np.float32) for layer in self._layers for id_ in layer.inputs}
 
@@ -250,9 +252,9 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
 
 
 def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return mean and variance over `axes`, which keep a length of 1, in double.
+    """Return mean and variance over `axes` in float64; reduced axes have length 1.
 
-    Values are float32, and so are their distances from one of them, which are summed in double: numbers far from 0 lose no digits.
+    Distances from one of the float32 values are exact enough in float32 and are summed in float64, so values far from 0 lose no digits.
     """
     first = x[tuple(slice(1) if axis in axes else slice(None) for axis in range(x.ndim))]
     apart = x - first
@@ -275,8 +277,8 @@ def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
         after = [c for c in program.connections if c.source == info.id]
         if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
             raise NormalisationError(
-                f"the gain and the bias after {info.label!r} must both learn: their gradients are those through its statistics. Leave them "
-                "out of frozen groups of the optimizer."
+                f"the gain and the bias after {info.label!r} must both be trained: their gradients are needed for that of its statistics. "
+                "Remove them from the frozen groups of the optimizer."
             )
         (scaled,) = after
         assert scaled.weight is not None
@@ -293,7 +295,7 @@ def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
 
 
 def _levels(program: StepProgram) -> dict[str, int]:
-    """Return for each normalisation how many others the data pass before it, at most."""
+    """Return the level of each normalisation: the maximum number of others on a path to it."""
     flow: nx.DiGraph[str] = nx.DiGraph()
     flow.add_nodes_from(p.id for p in program.populations)
     flow.add_edges_from((c.source, c.target) for c in program.connections)

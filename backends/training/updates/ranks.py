@@ -1,4 +1,4 @@
-"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, and torch sums the gradients."""
+"""Data-parallel training by processes of ``torchrun``: each runs a share of every batch, and torch sums the gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.errors import ToolMissingError
 
 _ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Environment variables that ``torchrun`` sets for each process."""
-_HELP: Final = "or give fit(distributed=False), and each process trains by itself"
+_HELP: Final = "or give fit(distributed=False) to train each process by itself"
 
 
 class Ranks:
@@ -28,7 +28,7 @@ class Ranks:
     Parameters
     ----------
     engine
-        The engine whose gradients are summed. Nothing is sent before :meth:`begin`, which detects different engines.
+        Engine whose gradients are summed. No data are exchanged before :meth:`begin`, which detects differences between the engines.
 
     Raises
     ------
@@ -43,45 +43,45 @@ class Ranks:
         self.size: int = self._group.get_world_size()
         self._device = summing_device(self._group.get_backend_config(), engine.device)
         self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._device)
-        """All gradients, the loss, and the number of processes that must stop."""
+        """Buffer of all gradients, the loss, and the number of processes that must stop."""
         self._wait()
 
     def share(self, samples: Array) -> Array:
-        """Return the samples of an update that this process runs: as many as the others or one more, possibly none."""
+        """Return the samples of an update that this process runs; the shares differ by at most one sample and may be empty."""
         return np.array_split(samples, self.size)[self.rank]
 
     def begin(self, schedule: object, labels: Array) -> None:
-        """Compare the inputs of the processes, and take the parameters and the optimiser of rank 0.
+        """Check that the processes agree, and copy the parameters and the state of the optimiser from rank 0.
 
         Parameters
         ----------
         schedule
-            The shapes of samples and their division into updates; the processes compare it.
+            Shapes of samples and their division into updates; it must be equal in all processes.
         labels
             The labels of all samples, [samples].
 
         Raises
         ------
         RanksDifferError
-            They are about to train different networks, in different ways or on different samples.
+            The processes would train different networks, with different settings or on different samples.
         RanksGroupError
-            They cannot reach each other.
+            The processes cannot reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
         self._compare(settings, repr(schedule).encode())
-        self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(as_targets(labels)))
+        self._compare("the labels (each must get all samples, and runs its share of every batch)", _bytes(as_targets(labels)))
         self._accept_leader()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
-        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process must stop.
+        """Sum the gradients and losses of all processes and make the update; return the loss, and whether any process must stop.
 
         Parameters
         ----------
         loss
-            This process's contribution.
+            The contribution of this process to the loss.
         some
-            Whether this process had samples, so its engine holds gradients.
+            Whether this process had samples, so its engine contains gradients.
         learning_rate
             The learning rate of the update.
         stop
@@ -100,7 +100,7 @@ class Ranks:
         return float(flat[-2]), bool(flat[-1] > 0)
 
     def gather(self, own: list[Any]) -> list[Any]:
-        """Return the lists of all processes, one after the other."""
+        """Return the concatenated lists of all processes."""
         found: list[list[Any]] = [[] for _ in range(self.size)]
         with self._talking():
             self._group.all_gather_object(found, own)
@@ -108,31 +108,31 @@ class Ranks:
 
     def meet(self) -> None:
         """Wait for the other processes."""
-        self._compare("where they are", b"")
+        self._compare("their progress", b"")
 
     def end(self) -> None:
-        """Compare the parameters, which must have the same bits.
+        """Check that the parameters have the same bits in all processes.
 
         Raises
         ------
         RanksDifferError
-            They differ.
+            The parameters differ.
         """
         values = self.engine.get_parameters()
-        self._compare("the trained parameters (learning rates or the processors' arithmetic differ)", *map(_bytes, values.values()))
+        self._compare("the trained parameters (learning rates, or the arithmetic of the processors, differ)", *map(_bytes, values.values()))
 
     def _sum(self) -> None:
         """Sum the buffer over all processes.
 
-        No kernel of the program overlaps those that sum, because both may need the whole device: engine calls return when their kernels
-        have finished.
+        Kernels of the program do not overlap with those of the sum, because both may need the whole device: engine calls return only when
+        their kernels have finished.
         """
         with self._talking():
             self._group.all_reduce(self._flat)
         self._wait()
 
     def _accept_leader(self) -> None:
-        """Set the parameters and the optimiser's state to those of rank 0."""
+        """Set the parameters and the state of the optimiser to those of rank 0."""
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
         state = self.engine.get_optimizer()
         moments = {moment: self._of_first(values) for moment, values in state.moments.items()}
@@ -145,7 +145,7 @@ class Ranks:
         self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
 
     def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return rank 0's `values`."""
+        """Return the `values` of rank 0."""
         found = {}
         for name, value in values.items():
             sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._device)
@@ -170,27 +170,27 @@ class Ranks:
 
     @contextmanager
     def _talking(self) -> Iterator[None]:
-        """Turn torch's errors about unreachable processes into an error with a code."""
+        """Convert torch's errors about unreachable processes to an error with a code."""
         try:
             yield
         except RuntimeError as error:
             sent = self._group.get_backend_config()
-            message = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            message = f"the {self.size} processes that train together cannot reach each other by {sent}: {_line(error)}"
             raise RanksGroupError(message) from None
 
     def _wait(self) -> None:
-        """Wait for torch's stream."""
+        """Wait for torch's current stream."""
         if self._device != "cpu":
             self._torch.cuda.current_stream(self._device).synchronize()
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return the rank of this process among those that train together; None if it trains alone.
+    """Return this process as one of those that train together; None if it trains alone.
 
     Parameters
     ----------
     engine
-        The engine of this process.
+        Engine of this process.
     batch
         Samples of an update.
 
@@ -215,7 +215,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
 
 
 def processes() -> int:
-    """Return how many processes train together: those of torch's process group, else those of ``torchrun``, else 1."""
+    """Return the number of processes that train together: those of torch's process group, else those of ``torchrun``, else 1."""
     group = _open_group()
     if group is not None:
         return int(group.get_world_size())
@@ -238,17 +238,17 @@ def _open_group() -> Any | None:
 
 
 def _joined(device: int | None) -> tuple[Any, Any]:
-    """Return torch and its process group, which is created if it does not exist; NCCL gets the session's device."""
+    """Return torch and its process group, which is created if it does not exist; NCCL uses the session's device."""
     try:
         import torch
         from torch import distributed
     except ImportError:
         raise ToolMissingError(
-            f"{processes()} processes were started to train together, and PyTorch, which sums their gradients, is not installed; "
+            f"{processes()} processes were started to train together, but PyTorch, which sums their gradients, is not installed; "
             f"pip install torch (or snnc[torch]), {_HELP}."
         ) from None
     if not distributed.is_available():
-        raise RanksGroupError(f"this PyTorch ({torch.__version__}) has no torch.distributed; install another build, {_HELP}.")
+        raise RanksGroupError(f"this PyTorch ({torch.__version__}) has no torch.distributed; install a different build, {_HELP}.")
     if device is not None and torch.cuda.is_available():
         torch.cuda.set_device(device)
     if not distributed.is_initialized():
@@ -257,7 +257,7 @@ def _joined(device: int | None) -> tuple[Any, Any]:
             distributed.init_process_group("nccl" if nccl else "gloo")
         except (RuntimeError, ValueError) as error:
             variables = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
-            raise RanksGroupError(f"the processes do not find each other ({variables}): {_line(error)}") from None
+            raise RanksGroupError(f"the processes cannot find each other ({variables}): {_line(error)}") from None
         atexit.register(_leave)
     return torch, distributed
 
@@ -269,14 +269,14 @@ def _leave() -> None:
 
 
 def summing_device(backends: str, device: int | None) -> str:
-    """Return where gradients are summed: on the device, unless only host memory can be sent.
+    """Return the device on which gradients are summed: the session's, unless torch can only send host memory.
 
     Parameters
     ----------
     backends
-        Kinds of memory with their backends, ``"cpu:gloo,cuda:nccl"``.
+        Memory kinds with their torch backends, ``"cpu:gloo,cuda:nccl"``.
     device
-        Number of the session's device; None: it is on the processor.
+        Number of the session's device; None: the CPU.
     """
     known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
     if device is not None and known.get("cuda", "gloo") != "gloo":
@@ -284,13 +284,13 @@ def summing_device(backends: str, device: int | None) -> str:
     if "cpu" in known:
         return "cpu"
     raise RanksGroupError(
-        f"torch's process group sends {backends}, and gradients of this session are in the processor's memory; make it with "
-        f"init_process_group('cpu:gloo,cuda:nccl'), leave it to snnc, {_HELP}."
+        f"torch's process group sends {backends}, but the gradients of this session are in host memory; create the group with "
+        f"init_process_group('cpu:gloo,cuda:nccl'), let snnc create it, {_HELP}."
     )
 
 
 def _line(error: Exception) -> str:
-    """Return the first line of torch's message."""
+    """Return the first line of an error message of torch."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

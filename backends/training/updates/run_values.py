@@ -1,4 +1,4 @@
-"""Values of a session other than weights that change while it trains: the gradient window, and the limits on sent spikes."""
+"""Run-time values that change during training, other than weights: the gradient window and the spike capacity."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _TO: Final = " to "
 
 
 class GradientWindow:
-    """The gradient window of a loaded engine, which lies within the compiled one.
+    """The gradient window of a loaded engine, inside the compiled one.
 
     Parameters
     ----------
     program, engine
-        The program, and the engine that holds its parameters.
+        The program, and the engine that runs it.
 
     Attributes
     ----------
     now
-        The ends; None if the program was compiled without a window.
+        Ends of the window; None if the program was compiled without one.
     """
 
     def __init__(self, program: StepProgram, engine: Engine) -> None:
@@ -41,18 +41,18 @@ class GradientWindow:
         self.now = None if self._places is None else self._places.widest
 
     def set(self, low: float, high: float | None = None) -> None:
-        """Set the ends, membrane minus threshold; `high` None: that of the compiled window.
+        """Set the ends, as membrane minus threshold; if `high` is None, the upper end is that of the compiled window.
 
         Raises
         ------
         GradientWindowError
-            The program has no window, or the ends are not numbers, empty, or outside the compiled window.
+            The program has no window, or the new one is not numeric, empty, or outside the compiled window.
         """
         places = self._places
         if places is None:
             raise GradientWindowError(
                 "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
-                "gradient_window=LOW, the widest one (-100 excludes no neuron)."
+                "gradient_window=LOW, the lowest end that training needs (-100 excludes no neuron)."
             )
         ends = low, places.widest[1] if high is None else high
         self._check(ends, places.widest)
@@ -67,13 +67,13 @@ class GradientWindow:
         given: tuple[Any, Any] = ends
         good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
         if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):
-            raise GradientWindowError(f"the gradient window {ends!r} is empty or not two numbers; give low < high, low finite.")
+            raise GradientWindowError(f"the gradient window {ends!r} is empty or not two numbers; give low < high, with a finite low.")
         low, high = widest
-        # A schedule that begins at the compiled end may miss it by the rounding of a float32.
+        # A schedule that begins at the compiled end may differ from it by float32 rounding.
         if ends[0] < low - 1e-6 * abs(low) or (ends[1] != high and (high == math.inf or ends[1] > high + 1e-6 * abs(high))):
             wider = "has no upper end to change" if high == math.inf and ends[0] >= low else "is narrower"
             raise GradientWindowError(
-                f"the gradient window ({ends[0]:g}, {ends[1]:g}) does not fit the compiled one, ({low:g}, {high:g}), which {wider}; "
+                f"the gradient window ({ends[0]:g}, {ends[1]:g}) is not inside the compiled one, ({low:g}, {high:g}), which {wider}; "
                 "compile with the widest window that training needs, gradient_window=LOW or (LOW, HIGH)."
             )
 
@@ -84,18 +84,18 @@ class RunValues:
     Parameters
     ----------
     window
-        The gradient window of the session.
+        Gradient window of the session.
     gradient_window
-        Its values in this training; None: it does not change.
+        Its value or schedule; None: it does not change.
     limits, capacity
-        The same for the number of sent spikes.
+        The same for the spike capacity.
 
     Raises
     ------
     GradientWindowError, SpikeLimitError, CapacityTextError
-        The program has no such value, or the argument is not one.
+        The program has no such value, or the argument is invalid.
     ScheduleError
-        A text describes no schedule.
+        A text is not a schedule.
     """
 
     def __init__(
@@ -109,22 +109,22 @@ class RunValues:
         self._limits = limits
         self._capacity = None if capacity is None else CapacityPlan.of(capacity)
         if capacity is not None and limits is not None and limits.capacity is None:
-            limits.set(1)  # refuses, and says why
+            limits.set(1)  # raises the error
         given = window_ends(gradient_window)
         self._ends = [] if gradient_window is None else [parse_schedule(end) if isinstance(end, str) else end for end in given]
         if len(self._ends) > 2 or any(end is None or isinstance(end, bool) for end in self._ends):
             raise GradientWindowError(f"gradient_window is {gradient_window!r}; give its lower end or both ends, numbers or schedules.")
         if self._ends and window.now is None:
-            window.set(0.0)  # refuses, and says why
+            window.set(0.0)  # raises the error
 
     @property
     def capacity_text(self) -> str:
-        """The capacity in the form of :attr:`window_text`."""
+        """The capacity for a checkpoint, like :attr:`window_text`."""
         return "" if self._capacity is None else self._capacity.text
 
     @property
     def window_text(self) -> str:
-        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; empty if not given."""
         return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:
@@ -133,7 +133,7 @@ class RunValues:
         Raises
         ------
         GradientWindowError, SpikeLimitError
-            They do not fit the compiled ones.
+            A value is outside the compiled one.
         """
         if self._ends:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]
@@ -143,7 +143,7 @@ class RunValues:
 
 
 def window_ends(given: Any) -> list[Any]:
-    """Return the parts of a gradient window: its lower end, or both."""
+    """Return the given ends of a gradient window: the lower one, or both."""
     if isinstance(given, str):
         return [end.strip() for end in given.split(_TO)]
     return list(given) if isinstance(given, tuple | list) else [given]

@@ -1,4 +1,4 @@
-"""Updates of a training run: from whole batches, from batches in parts, or from this process's share of them."""
+"""Updates of a training run, made from whole batches, from batches in parts, or from the share of this process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from snnc.backends.training.updates.ranks import Ranks
 
 
 class Updates:
-    """Makes the updates of a training run in sequence.
+    """Makes the updates of a training run, one after another.
 
     Parameters
     ----------
     engine
-        The engine that runs the batches.
+        Engine that runs the batches.
     accumulate
-        Number of parts in which the samples of an update run.
+        Number of parts into which the samples of an update are split.
     ranks
         Processes that share each batch; None: this process trains alone.
 
@@ -39,10 +39,10 @@ class Updates:
         self.stop_requested: Callable[[], bool] = lambda: False
         """Whether this process must stop."""
         self._agreed = False
-        """Whether the processes that train together are to stop."""
+        """Whether all processes that train together must stop."""
         self._gathering = gathering(engine, accumulate)
         self._ahead: tuple[Batch, Part] | None = None
-        """The next batch, if the engine was offered it."""
+        """The next batch, if it was offered to the engine."""
 
     def make(self, batch: Batch, upcoming: Upcoming, learning_rate: float) -> float:
         """Make the update of a batch, and return its loss."""
@@ -57,7 +57,7 @@ class Updates:
 
     @property
     def stopping(self) -> bool:
-        """Whether training must stop after the last update; all processes that train together agree."""
+        """Whether training must stop after the last update; it is equal in all processes that train together."""
         return self.stop_requested() if self.ranks is None else self._agreed
 
     def _mine(self, batch: Batch) -> Array:
@@ -66,7 +66,7 @@ class Updates:
         return whole if self.ranks is None else self.ranks.share(whole)
 
     def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
-        """Yield the samples in the order of execution: in parts, or at once, offering those of the next batch to the engine."""
+        """Yield the samples of a batch, in parts or at once, and offer those of the next batch to the engine."""
         mine = self._mine(batch)
         if self.accumulate > 1:
             yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
@@ -82,12 +82,12 @@ class Updates:
 
 
 def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
-    """Return the engine if it must run updates in `accumulate` parts; None for one part.
+    """Return the engine if updates have several parts, else None.
 
     Raises
     ------
     TrainingOptionError
-        It cannot, or the number of parts is invalid.
+        The engine cannot accumulate, or the number of parts is invalid.
     """
     check_count("accumulate", accumulate, 1)
     if accumulate == 1:

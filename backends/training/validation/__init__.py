@@ -1,1 +1,1 @@
-"""Validation between epochs: metrics, early stopping, the best weights, logs."""
+"""Validation after each epoch: metrics, early stopping, the best weights, logs."""

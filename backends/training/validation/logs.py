@@ -1,4 +1,4 @@
-"""Logs of training: a CSV file with one row per epoch, and TensorBoard's event files."""
+"""Logs of training: a CSV file with one row per epoch, and TensorBoard event files."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _COLUMNS: Final = ("epoch", "updates", "seconds", "learning_rate", "loss")
 
 
 class LogError(SessionError):
-    """A log of a training run cannot be written, or an existing one belongs to another training run."""
+    """A log of a training run cannot be written, or an existing file is not the log of this run."""
 
     code = "SNNC-E592"
 
 
 class CsvLog:
-    """A CSV file: epoch, updates, seconds, learning_rate, loss, and with validation its loss, accuracy and metrics.
+    """A CSV file: epoch, updates, seconds, learning_rate, loss, and the loss, accuracy and metrics of the validation.
 
     Parameters
     ----------
     path
-        The file. Resumed training retains the rows of earlier epochs; other training replaces the file when it writes its first row.
+        Path of the file. Resumed training keeps the rows of earlier epochs; otherwise the first row replaces an existing file.
     epochs
         Number of finished epochs.
     """
@@ -45,7 +45,7 @@ class CsvLog:
         Raises
         ------
         LogError
-            It cannot be written.
+            The file cannot be written.
         """
         row: dict[str, object] = {
             "epoch": epoch.number + 1,
@@ -67,7 +67,7 @@ class CsvLog:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise LogError(
-                f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch is not written."
+                f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch was not written."
             ) from None
 
     def _earlier_rows(self, epochs: int) -> list[dict[str, str]]:
@@ -75,14 +75,14 @@ class CsvLog:
             with self.path.open(newline="", encoding="utf-8") as stream:
                 reader = csv.DictReader(stream)
                 if tuple(reader.fieldnames or ())[: len(_COLUMNS)] != _COLUMNS:
-                    raise LogError(f"{str(self.path)!r} is not the log of a training run; give another file, or delete it.")
+                    raise LogError(f"{str(self.path)!r} is not the log of a training run; choose another file, or delete this one.")
                 return [{k: v for k, v in row.items() if k is not None} for row in reader if int(row["epoch"]) <= epochs]
         except (OSError, ValueError, TypeError, csv.Error) as error:
             raise LogError(f"the log {str(self.path)!r} of the training that resumes cannot be read: {error}.") from None
 
 
 class TensorBoardLog:
-    """Event files for TensorBoard: loss and learning rate of each update; loss, accuracy and metrics of each epoch's validation.
+    """Event files for TensorBoard: loss and learning rate of each update; validation loss, accuracy and metrics of each epoch.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class TensorBoardLog:
     Raises
     ------
     ToolMissingError
-        No writer is installed.
+        No writer of event files is installed.
     """
 
     def __init__(self, folder: str | os.PathLike[str], updates: int, resumed: bool) -> None:
@@ -106,7 +106,7 @@ class TensorBoardLog:
         self._writer.add_scalar("training/learning_rate", progress.learning_rate, progress.update)
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add the validation of an epoch."""
+        """Add the validation results of an epoch."""
         self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
             found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
@@ -129,7 +129,7 @@ def _writer(folder: Path, purge_step: int | None) -> Any:
         try:
             return found.SummaryWriter(str(folder), purge_step=purge_step)
         except OSError as error:
-            raise LogError(f"the folder {str(folder)!r} of TensorBoard's log cannot be written: {error}.") from None
+            raise LogError(f"the folder {str(folder)!r} of the TensorBoard log cannot be written: {error}.") from None
     raise ToolMissingError(
-        "tensorboard= needs a writer of TensorBoard's files, and none is installed; pip install tensorboardX, or torch and tensorboard."
+        "tensorboard= needs a writer of TensorBoard files, but none is installed; pip install tensorboardX, or torch and tensorboard."
     )

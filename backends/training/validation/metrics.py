@@ -1,4 +1,4 @@
-"""Metrics of a network's predictions, from its scores of all validation samples."""
+"""Metrics of predictions, computed from the scores of all validation samples."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric that counts the spikes of each layer, a number per layer: ``spikes_<label>``."""
+"""The metric of mean spikes, one number per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
 class MetricError(SessionError):
-    """A metric is unknown, has no validation data or no classes to be computed from, or a function of the user gave no number."""
+    """A metric is unknown, needs validation data or classes, or is a user's function that does not return a number."""
 
     code = "SNNC-E591"
 
 
 def accuracy(scores: Array, labels: Array) -> float:
-    """Return the share of samples whose largest score is that of their class."""
+    """Return the share of samples whose true class has the largest score."""
     return float((scores.argmax(axis=-1) == labels).mean())
 
 
 def top(scores: Array, labels: Array, count: int) -> float:
-    """Return the share of samples whose class is among those of the `count` largest scores; of equal scores the lower class is first."""
+    """Return the share of samples whose true class has one of the `count` largest scores; ties favour the lower class."""
     order = np.argsort(-scores, axis=-1, kind="stable")[:, :count]
     return float((order == labels[:, None]).any(axis=-1).mean())
 
 
 def confusion(scores: Array, labels: Array) -> npt.NDArray[np.floating]:
-    """Return [class, predicted class]: how many samples there are of each pair."""
+    """Return the number of samples for each pair [class, predicted class]."""
     classes = scores.shape[-1]
     pairs = np.bincount(labels.astype(np.int64) * classes + scores.argmax(axis=-1), minlength=classes * classes)
     return pairs.reshape(classes, classes).astype(np.float64)
 
 
 def per_class(scores: Array, labels: Array) -> npt.NDArray[np.floating]:
-    """Return the accuracy on the samples of each class; NaN for a class without samples."""
+    """Return the accuracy for each class; NaN for a class without samples."""
     counts = confusion(scores, labels)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.diag(counts) / counts.sum(axis=1), dtype=np.float64)
 
 
 def f1(scores: Array, labels: Array) -> float:
-    """Return the mean over the classes that occur of the harmonic mean of precision and recall (macro F1)."""
+    """Return the macro F1 score: the harmonic mean of precision and recall, averaged over the classes that occur."""
     counts = confusion(scores, labels)
     either = counts.sum(axis=0) + counts.sum(axis=1)
     there = either > 0
@@ -74,7 +74,7 @@ def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
     Raises
     ------
     MetricError
-        One is unknown, or two have one name.
+        A metric is unknown, or two have the same name.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise MetricError(f"metrics is {given!r}; give a list, such as ['top_3', 'confusion'].")
@@ -84,11 +84,11 @@ def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
         if isinstance(metric, str):
             if metric not in _KNOWN and metric != SPIKES and _top_count(metric) is None:
                 known = ", ".join([*_KNOWN, SPIKES, "top_2, top_3, …"])
-                raise MetricError(f"there is no metric {metric!r}; there are {known}, and functions of scores and labels.")
+                raise MetricError(f"there is no metric {metric!r}; known metrics are {known}, and functions of scores and labels.")
         elif not callable(metric):
             raise MetricError(f"a metric is {metric!r}; give a name, or a function of scores and labels.")
         if name in found or name in ("loss", "epoch", "seconds"):
-            raise MetricError(f"two metrics have the name {name!r}; leave one of them out.")
+            raise MetricError(f"two metrics have the name {name!r}; rename or omit one of them.")
         found[name] = metric
     return found
 
@@ -99,7 +99,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
     Raises
     ------
     MetricError
-        It needs classes, and there are none; or a function of the user gave no number.
+        The metric needs classes but the targets are not classes, or a user's function does not return a number.
     """
     if isinstance(metric, str):
         count = _top_count(metric)
@@ -108,11 +108,11 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
         return top(scores, targets, count) if count is not None else _KNOWN[metric](scores, targets)
     value = metric(scores, targets)
     if not np.isscalar(value) and np.ndim(value) != 0:
-        raise MetricError(f"the metric {name!r} gave {type(value).__name__} of shape {list(np.shape(value))}; it must give one number.")
+        raise MetricError(f"the metric {name!r} returned {type(value).__name__} of shape {list(np.shape(value))}, not one number.")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise MetricError(f"the metric {name!r} gave {value!r}; it must give one number.") from None
+        raise MetricError(f"the metric {name!r} returned {value!r}; it must return one number.") from None
     return number
 
 
@@ -122,7 +122,7 @@ def are_classes(targets: Array) -> bool:
 
 
 def scalars(metrics: Mapping[str, Value]) -> dict[str, float]:
-    """Return the metrics as numbers with names: an array of classes as one number per class; a confusion matrix is left out."""
+    """Return the metrics as named numbers: an array over classes as one number per class; confusion matrices are omitted."""
     found: dict[str, float] = {}
     for name, value in metrics.items():
         if isinstance(value, np.ndarray):
@@ -134,7 +134,7 @@ def scalars(metrics: Mapping[str, Value]) -> dict[str, float]:
 
 
 def plain(value: Value) -> object:
-    """Return a value for JSON; infinite values and NaN become None."""
+    """Return a value as JSON types; infinite values and NaN become None."""
     if isinstance(value, np.ndarray):
         return [plain(part if part.ndim else float(part)) for part in map(np.asarray, value)]
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The best epoch and early stopping, from the validation of all epochs so far."""
+"""Choice of the best epoch, and early stopping, from the validation results so far."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MONITORS: Final = ("loss", "accuracy")
 
 @dataclass(frozen=True)
 class Stopping:
-    """Which epoch is the best, and when training stops early.
+    """Rule for the best epoch and for early stopping.
 
-    It keeps no state: both follow from the validation of the epochs so far, which checkpoints keep.
+    It has no state: both follow from the validation results so far, which checkpoints store.
 
     Attributes
     ----------
     monitor
-        The number to compare: the validation ``"loss"``, or the ``"accuracy"``.
+        Value that is compared: the validation ``"loss"``, or the ``"accuracy"``.
     patience
-        Training stops after this many epochs in a row without an improvement; None: it does not.
+        Training stops after this many consecutive epochs without an improvement; None: never.
     min_delta
         An improvement by this much or less does not count for `patience`.
     """
@@ -44,7 +44,7 @@ class Stopping:
             raise TrainingOptionError(f"min_delta is {delta!r}; it must be a number of 0 or more.")
 
     def best(self, validated: Sequence[tuple[float, float]]) -> int | None:
-        """Return the index of the best epoch, the first of equal ones; None if no number is finite."""
+        """Return the index of the best epoch (the first of equal ones); None if no value is finite."""
         costs = self._costs(validated)
         finite = [cost for cost in costs if not math.isnan(cost)]
         return costs.index(min(finite)) if finite else None
@@ -59,5 +59,5 @@ class Stopping:
         return idle >= self.patience
 
     def _costs(self, validated: Sequence[tuple[float, float]]) -> list[float]:
-        """Return the monitored number of each epoch, smaller ones being better."""
+        """Return the monitored value of each epoch, with a sign such that smaller is better."""
         return [loss if self.monitor == "loss" else -accuracy for loss, accuracy in validated]

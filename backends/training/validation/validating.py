@@ -1,4 +1,4 @@
-"""Measures a network on validation data, between the epochs of a training run."""
+"""Evaluation of a network on validation data after each epoch of a training run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from snnc.backends.training.validation.metrics import SPIKES, Metric, MetricErro
 Chunk: TypeAlias = tuple[Array, Array, Array]
 """Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""
 SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
-"""From inputs by id, [T, B, *shape], to the mean spikes of a sample in each layer, by label."""
+"""Function from inputs by id, [T, B, *shape], to the mean spikes per sample in each layer, by label."""
 COUNTED: Final = 16
-"""Spikes are counted in this many samples, the first ones, which the NumPy reference runs again."""
+"""Spikes are counted in this many samples (the first ones), which the NumPy reference runs again."""
 
 
 class ValidationSamples(Protocol):
-    """The samples on which a network is measured."""
+    """The samples on which a network is evaluated."""
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -40,7 +40,7 @@ class ValidationSamples(Protocol):
 
     @property
     def text(self) -> str:
-        """The samples in words, for checkpoints."""
+        """Text that identifies the samples in checkpoints."""
         ...
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
@@ -78,7 +78,7 @@ class _Arrays:
 
 @dataclass(frozen=True, eq=False)
 class _DataSet:
-    """Samples that are read each time."""
+    """Samples of a data set, read in each validation."""
 
     data: BatchedData
 
@@ -108,15 +108,15 @@ class ValidationData:
     Attributes
     ----------
     predictor
-        Runs the network.
+        Object that runs the network.
     samples
         The samples.
     metrics
         Metrics besides loss and accuracy, by name.
     ranks
-        Processes that train together: each measures a share, and all have the same result.
+        Processes that train together; each evaluates a share, and all get the same result.
     spikes
-        Returns the mean spikes of a sample in each layer, for the metric ``"spikes"``.
+        Function that returns the mean spikes per sample in each layer, for the metric ``"spikes"``.
     """
 
     predictor: Predictor
@@ -127,13 +127,13 @@ class ValidationData:
 
     @property
     def text(self) -> str:
-        """The data in words, for checkpoints."""
+        """Text that identifies the data and metrics in checkpoints."""
         return self.samples.text
 
     def measure(self) -> Validation:
         """Run all samples forward; return their loss, accuracy and metrics."""
         program, order = self.predictor.inputs.program, np.arange(len(self.samples))
-        assert program.loss is not None, "a network that is trained has a loss"
+        assert program.loss is not None, "training needs a loss"
         own = order if self.ranks is None else self.ranks.share(order)
         found = []
         for output, scores, targets in self.samples.outputs(self.predictor, own) if len(own) else ():
@@ -168,7 +168,7 @@ def validation_data(
     BatchesError
         The data set is empty.
     MetricError
-        A metric is unknown, or the session does not count the spikes of layers.
+        A metric is unknown, or the session cannot count the spikes of layers.
     SessionError
         The data do not fit the network.
     """

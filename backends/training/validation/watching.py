@@ -18,7 +18,7 @@ from snnc.backends.training.validation.stopping import Stopping
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs of a training run, none or several."""
+    """The logs of a training run."""
 
     csv: CsvLog | None = None
     tensorboard: TensorBoardLog | None = None
@@ -48,17 +48,17 @@ class Watching:
     Attributes
     ----------
     validate
-        Measures the network on the validation data; None: there are none.
+        Function that evaluates the network on the validation data; None: no validation data.
     about
-        The validation data and metrics in words, for checkpoints.
+        Text that identifies the validation data and metrics in checkpoints.
     stopping
-        The best epoch, and when to stop.
+        Rule for the best epoch and for early stopping.
     best, restore_best
-        File of the best weights, and whether they are set again at the end.
+        File of the best weights, and whether they are restored at the end.
     log, tensorboard
-        A CSV file, and a folder of TensorBoard's event files.
+        CSV file, and folder of TensorBoard event files.
     of_classes
-        Whether the targets are classes of samples, so that there is an accuracy.
+        Whether the targets are one class per sample, so that accuracy is defined.
     """
 
     validate: Callable[[], Validation] | None = None
@@ -72,7 +72,7 @@ class Watching:
 
     @property
     def text(self) -> str:
-        """The settings that must be the same when a stopped training is resumed."""
+        """The settings that must not change when training is resumed."""
         if self.validate is None:
             return ""
         rule = self.stopping
@@ -80,18 +80,18 @@ class Watching:
         return f"{self.about}, monitor {rule.monitor}, {ends}"
 
     def check(self, metrics: object, checkpoints: Checkpoints | None) -> None:
-        """Refuse arguments that have no effect.
+        """Raise an error for arguments that would have no effect.
 
         Raises
         ------
         MetricError
-            There are metrics, and no validation data.
+            Metrics were given without validation data.
         TrainingOptionError
-            Another argument needs them; or the best weights would be lost when the training is killed.
+            Another argument needs validation data, or the best weights would be lost if the process is killed.
         """
         if self.validate is None:
             if metrics:
-                raise MetricError("metrics are measured on validation data, and there are none; give validation=(x, y).")
+                raise MetricError("metrics need validation data; give validation=(x, y).")
             wanted = {
                 "patience": self.stopping.patience is not None,
                 "min_delta": self.stopping.min_delta != 0,
@@ -100,18 +100,18 @@ class Watching:
                 "restore_best": self.restore_best,
             }
             for name in (name for name, given in wanted.items() if given):
-                raise TrainingOptionError(f"{name} follows the validation, but there are no validation data; give validation=(x, y).")
+                raise TrainingOptionError(f"{name} needs validation data; give validation=(x, y).")
         elif self.stopping.monitor == "accuracy" and not self.of_classes:
-            raise TrainingOptionError("monitor is 'accuracy', but the loss compares with no classes of samples; monitor the 'loss'.")
+            raise TrainingOptionError("monitor is 'accuracy', but the targets are not one class per sample; monitor the 'loss'.")
         if self.stopping.min_delta != 0 and self.stopping.patience is None:
-            raise TrainingOptionError("min_delta has no effect without patience; give both, or leave it out.")
+            raise TrainingOptionError("min_delta has no effect without patience; give both, or omit it.")
         if self.best is not None and checkpoints is not None and self.best.absolute() == Path(checkpoints.path).absolute():
-            raise TrainingOptionError(f"best and checkpoints are one file, {str(self.best)!r}; give two.")
+            raise TrainingOptionError(f"best and checkpoints are the same file, {str(self.best)!r}; give two files.")
         if self.restore_best and self.best is None and checkpoints is not None:
             raise TrainingOptionError("restore_best with checkpoints needs a file that survives an interruption; give best=….")
 
     def logs(self, begin: Position) -> Logs:
-        """Open the logs of a training run that begins, or goes on, at a position; only the first of several processes has any."""
+        """Open the logs of a training run that starts or resumes at `begin`; of several processes, only rank 0 writes logs."""
         if not leads():
             return Logs()
         resumed = begin.epoch > begin.recipe.first_epoch or begin.batch > 0

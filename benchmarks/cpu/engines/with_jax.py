@@ -21,7 +21,7 @@ Weights = dict[str, jax.Array]
 
 
 def load() -> None:
-    """Start XLA and compile something."""
+    """Start XLA and compile a small function."""
     jax.block_until_ready(jax.jit(jnp.sum)(jnp.zeros(1)))
 
 

@@ -22,7 +22,7 @@ VERSIONS = ("snnc",)
 
 
 def load() -> None:
-    """Import the compiler: emit a network of a neuron."""
+    """Import the compiler by emitting a network of one neuron."""
     tiny = Workload("tiny", 1.0, 1, 1, (1,), (DenseLayer(1, True),), 2)
     with temporary_folder("snnc-bench-") as folder:
         compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
@@ -84,7 +84,7 @@ def _placed(x: Array, device: str) -> Any:
 
 
 def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
-    """Bound a training step's memory to the predicted minimum for the spikes of a forward run, plus a fiftieth."""
+    """Bound a training step's memory to the predicted minimum for the spikes of a forward run, plus 2 %."""
     engine.forward(inputs, {})
     engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50
 

@@ -1,4 +1,4 @@
-"""Plain PyTorch: one autograd node a time step, over unbound currents."""
+"""Plain PyTorch: one autograd node per time step, over unbound currents."""
 
 from __future__ import annotations
 

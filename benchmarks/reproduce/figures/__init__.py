@@ -1,4 +1,4 @@
-"""The figures, one a file, in the order of the page."""
+"""The figures in the order of the page, one per file."""
 
 from __future__ import annotations
 

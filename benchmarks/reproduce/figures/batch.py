@@ -1,4 +1,4 @@
-"""Throughput over the batch, on one to four IPUs."""
+"""Throughput over the batch size, on one to four IPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NET: Final = "shd-x{}-n2-a5-B{}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each batch on each number of IPUs; quickly on one IPU only."""
+    """Return each batch on each number of IPUs; in a quick run on one IPU only."""
     return tuple(plan_row(NET.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES)
 
 
@@ -30,8 +30,8 @@ FIGURE: Final = Figure(
     "batch",
     "2311.04386",
     "Training throughput over the batch",
-    "SHD inputs, 2 neurons a tile, three hidden layers for each IPU, T = 100, SGD, capacity 5 %.",
-    "samples of a batch",
+    "SHD inputs, 2 neurons per tile, three hidden layers per IPU, T = 100, SGD, capacity 5 %.",
+    "samples per batch",
     "samples/s",
     rows,
     points,

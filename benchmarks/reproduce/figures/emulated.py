@@ -1,4 +1,4 @@
-"""Small networks whose programs run on the emulator, beside what was predicted for them: with events, and without."""
+"""Predicted and emulated cycles of small networks, with and without events."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ FIGURE: Final = Figure(
     "emulated",
     "2311.04386",
     "Small networks: predicted and emulated steps",
-    "Cycles of a training step of 200-96-96-10, T = 20, batch 12, on 48 tiles a chip. The emulator runs the emitted program and counts the "
-    "cycles of its loops, by the same costs of instructions as the prediction: this shows that the plan is what runs, not how fast an "
-    "IPU is.",
-    "spikes of 100 inputs and steps",
-    "cycles a training step",
+    "Cycles per training step of 200-96-96-10, T = 20, batch 12, on 48 tiles per chip. The emulator runs the emitted program and counts "
+    "the cycles of its loops, with the same instruction costs as the prediction. This shows that the program runs as planned, not the "
+    "speed of an IPU.",
+    "spikes per 100 inputs and steps",
+    "cycles per training step",
     rows,
     points,
     log_x=True,

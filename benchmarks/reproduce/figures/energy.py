@@ -1,4 +1,4 @@
-"""Joules of a training step on an IPU, a GPU and a processor: at most, by the power of a device, and from counts in an old process."""
+"""Joules of a training step on an IPU, a GPU and a processor: upper bounds by the power of a device, and counts times energies at 45 nm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def counts_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that a GPU was measured with, on an IPU, and their counts."""
+    """Return the networks that were measured on a GPU, on an IPU, and their counts."""
     nets = QUICK_NETS if quick else ENERGY_NETS
     return (*map(matched_row, nets), *map(counts_row, nets))
 
@@ -71,13 +71,14 @@ FIGURE: Final = Figure(
     "energy",
     "2311.04386",
     "Energy of a training step",
-    "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times a step, predicted for "
-    "the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: published energies of "
-    "32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense connections, without neurons, "
-    "optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight products share one), of a cache of "
-    "1 MB and of main memory for the past and the optimiser. Chips of newer processes take less: these are no bound for them.",
+    "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times the duration of a "
+    "step, predicted for the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: "
+    "published energies of 32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense "
+    "connections, without neurons, optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight "
+    "products share one), of a 1 MiB cache, and of main memory for histories and the optimiser. Chips of newer processes need less "
+    "energy, so these numbers are not bounds for them.",
     "network",
-    "joules a training step",
+    "joules per training step",
     rows,
     points,
 )

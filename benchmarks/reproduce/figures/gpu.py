@@ -1,4 +1,4 @@
-"""IPU and GPU beside each other, network by network: predicted and published steps of IPUs, measured steps of GPUs."""
+"""Training steps on IPUs and GPUs, network by network: predicted and published steps of IPUs, measured steps of GPUs."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
 QUICK: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 OTHER: Final = ", other weights"
-"""End of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
+"""Suffix of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
 IPU: Final = "IPU, snnc's exact program (predicted)"
 
 
 def matched_row(net: str) -> Row:
-    """Return the row of a network at the weights, data and activity that GPUs are measured with."""
+    """Return the row of a network with the weights, data and activity of GPU measurements."""
     return Row("matched", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that a GPU was measured with, on an IPU."""
+    """Return the networks that were measured on a GPU, on an IPU."""
     return tuple(matched_row(net) for net in (QUICK if quick else NETS))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return milliseconds of a step: a series for each program and device."""
+    """Return milliseconds per step: a series for each program and device."""
     return points_of(results, measured_steps())
 
 
 def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
-    """Return the points with measured steps that a caller gives.
+    """Return the points for the given measured steps.
 
-    A measured step stands in the column of a prediction only if both have the same weights, data and activity.
+    A measured step is in the column of a prediction only if both have the same weights, data and activity.
     """
     found = []
     for net in NETS:
@@ -58,7 +58,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return what differs from the prediction's conditions; without a prediction, from those of the network's other measurements."""
+    """Return the difference from the prediction's conditions, or, without a prediction, from those of the network's other measurements."""
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:
         return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))
@@ -77,12 +77,12 @@ FIGURE: Final = Figure(
     "A training step on an IPU and on a GPU",
     "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
-    "Last the logged network of two hidden layers at 5 %. All numbers of a column have the same weights, the same data and so the same "
-    "activity (the JSON file has hashes and activities; the CPU is two cores); no program drops spikes, but the published one. Columns "
-    "with other weights are apart: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its "
-    "time does not depend on activity.",
+    "The last is the logged network with two hidden layers at 5 %. All numbers of a column have the same weights and data, and so the "
+    "same activity (hashes and activities are in the JSON file; the CPU has two cores); only the published program drops spikes. "
+    "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, "
+    "so its time does not depend on activity.",
     "network",
-    "ms a training step",
+    "ms per training step",
     rows,
     points,
 )

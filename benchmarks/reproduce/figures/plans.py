@@ -1,4 +1,4 @@
-"""Points out of rows of plans: throughput of a training step, by strategy."""
+"""Points from rows of plans: throughput of a training step, by strategy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERIES: Final[dict[str, str]] = {
 
 
 def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
-    """Return the row of a benchmark network that one strategy maps, on its own number of chips or on `chips`."""
+    """Return the row of a benchmark network mapped by one strategy, on its own number of chips or on `chips`."""
     return Row("plan", {"name": same_network(net), "strategy": strategy} | ({"chips": chips} if chips else {}))
 
 
@@ -44,19 +44,20 @@ def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted
     if not result.get("fits"):
         return Point(series, kind, x, None, why_missing(result) or "does not fit", about)
     rate = 1e3 * result["batch"] / result["step_ms"]
-    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms a step", about)
+    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms per step", about)
 
 
 MATRIX_RATE: Final = 16
-"""float32 multiplications and additions a tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
+"""float32 multiply-adds per tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
 BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound, predicted)"
-"""Label of the time that no dense float32 program can beat."""
+"""Label of the lower bound for dense float32 programs."""
 
 
 def dense_bound(net: str, x: float | str) -> Point:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
 
-    Products: each weight once a sample and step forward, once for its gradient, and once for the gradient of its input (not of the net's).
+    Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except the
+    net's).
     """
     case = benchmark(net)
     assert case.published is not None
@@ -65,4 +66,4 @@ def dense_bound(net: str, x: float | str) -> Point:
     weights = [before * after for before, after in pairwise(sizes)]
     products = (3 * sum(weights) - weights[0]) * case.steps * case.batch
     seconds = products / (MATRIX_RATE * machine.tiles_per_chip * case.chips * machine.clock_hz)
-    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms a step", {"net": net, "target": case.target})
+    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms per step", {"net": net, "target": case.target})

@@ -1,4 +1,4 @@
-"""Headline ratios of the predictions when the coefficients of the cost model move by 30 %."""
+"""Headline ratios of the predictions if the coefficients of the cost model change by 30 %."""
 
 from __future__ import annotations
 

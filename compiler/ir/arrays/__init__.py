@@ -1,1 +1,1 @@
-"""Indexing and drawing of arrays: parts, windows, sparse entries, orders of channels, sizes, random numbers."""
+"""Array utilities: parts, windows, sparse entries, channel orders, index maps, size limits and random numbers."""

@@ -26,7 +26,7 @@ def part_name(whole: str, index: Index) -> str:
 
 
 def part_of(name: str) -> tuple[str, Index] | None:
-    """Return the name of the complete array and the position of the part in it; None for other names.
+    """Return the name of the whole array and the index of the part; None if `name` is not the name of a part.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def part_of(name: str) -> tuple[str, Index] | None:
 
 
 def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of the arrays that some of `names` are parts of, and those parts."""
+    """Return the parts among `names`, by the name of the whole array."""
     found: dict[str, list[str]] = {}
     for name in names:
         part = part_of(name)
@@ -51,7 +51,7 @@ def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
-    """Return the part called `name` of a complete array, or a number unchanged; None if the array has no such part."""
+    """Return the part `name` of a whole array, or a scalar unchanged; None if the array has no such part."""
     whole, part = np.asarray(array), part_of(name)
     if part is None or not whole.ndim:
         return whole
@@ -65,7 +65,7 @@ def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
 
 
 def split_into_parts(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) -> dict[str, npt.ArrayLike]:
-    """Replace each array whose parts are among `names` by those parts; one that lacks them stays as it is."""
+    """Replace each array whose parts are among `names` with these parts; an array that lacks any of them is unchanged."""
     names = list(names)
     known, parts = set(names), arrays_with_parts(names)
     found: dict[str, npt.ArrayLike] = {}

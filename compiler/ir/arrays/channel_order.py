@@ -1,4 +1,4 @@
-"""Values of several channels in an order that places the channels of one position side by side."""
+"""Order of values with channels in which channels of one position are adjacent."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChannelOrder:
-    """Values (channels, positions), stored `grain` channels at a time: all positions of the first channels, with the channels of a
-    position together.
+    """Order of values (channels, positions), stored `grain` channels at a time.
+
+    All positions of the first `grain` channels come first; the channels of a position are adjacent.
+
 
     A grain of 1 is the author's order, channels first; a grain of all channels is channels last. `grain` divides `channels`.
 
@@ -30,11 +32,11 @@ class ChannelOrder:
     grain: int
 
     def values(self) -> Ints:
-        """Return the author's number of the value at each place."""
+        """Return the author's index of the value at each position."""
         return _values(self)
 
     def places(self) -> Ints:
-        """Return the place of each of the author's values."""
+        """Return the position of each value, in the author's order."""
         return np.argsort(self.values(), kind="stable")
 
 

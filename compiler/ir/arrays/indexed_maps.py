@@ -1,4 +1,4 @@
-"""Linear maps with an index structure: sparse products, convolutions, poolings, scales, reductions, slices and paddings as one form."""
+"""Linear maps as index entries: a common form of sparse products, convolutions, poolings, scales, reductions, slices and paddings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TapEntries:
-    """Entries: the value that is read, the value that is added to, and the weight of the entry."""
+    """Entries of a map: index of the source value, of the target value, and of the weight."""
 
     source: Ints
     target: Ints
@@ -31,7 +31,7 @@ class TapEntries:
 
 
 def _window_places(windows: Windows) -> TapEntries:
-    """Return every tap inside the input, of every window, for one channel; `weight` numbers the taps, all in C order."""
+    """Return all taps inside the input of all windows, for one channel; `weight` is the index of the tap; indices are in C order."""
     parts = []
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
@@ -45,7 +45,7 @@ def _window_places(windows: Windows) -> TapEntries:
 
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
-    """Return the indices in C order of all combinations of the axes' indices."""
+    """Return the indices in C order of all combinations of indices of the axes."""
     found = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
         found = (found[:, None] * size + indices).reshape(-1)
@@ -53,16 +53,15 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 
 
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
-    """Return the entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
+    """Return the entries of a convolution with `channels` output channels, and the element of the weight parameter for each theta weight.
 
-    The last axis of the kernel is reversed if its taps are consecutive, because the windows that one value reaches then have
-    consecutive weights: such entries are merged into runs. Adjacent output channels, `grain` of them, also have
-    adjacent weights for one tap.
+    The last axis of the kernel is reversed if its taps are contiguous, because the windows that read one value then have consecutive
+    weights: such entries are merged into runs. `grain` adjacent output channels also have adjacent weights for each tap.
 
     Raises
     ------
     TooLargeError
-        The map would have more entries than can be addressed.
+        The map has more entries than can be addressed.
     """
     window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
     check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
@@ -81,7 +80,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
 
 
 def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
-    """Return the entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
+    """Return the entries of a pooling, and the divisor of each target's average; `weight` is the index of the tap."""
     window = _window_places(windows)
     check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
     channel = np.arange(windows.channels, dtype=np.int64)[:, None]
@@ -94,31 +93,31 @@ def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, A
 
 
 IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
-"""Operations that have this form (a maximum: see :attr:`IndexedMap.maximum`)."""
+"""Operations with this form; for maxima see :attr:`IndexedMap.maximum`."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedMap:
-    """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` holds weights, then biases.
+    """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` contains weights, then biases.
 
     A bias is an entry of the source `inputs`, one after the last, whose value is always 1.
 
     Attributes
     ----------
     inputs, outputs
-        Values of the source and of the target population.
+        Number of values of the source and of the target population.
     source, target, weight
         Parallel arrays, one number per entry; ordered by source, then target.
     length
-        Values that every entry adds to; targets are multiples of it.
+        Number of target values of each entry; targets are multiples of it.
     order
-        For each weight of theta, the element of the operation's weight parameter (empty: theta holds constants).
+        For each weight of theta, the element of the operation's weight parameter (None: theta contains constants).
     constants
         Theta of an operation without parameters.
     biases
-        Number of bias elements at the end of theta, in the parameter's own order.
+        Number of bias elements at the end of theta, in the order of the parameter.
     maximum
-        True for ``y[target] += max of x[source]`` over the entries of a target, whose constants number these entries, first to last.
+        True for ``y[target] += max of x[source]`` over the entries of a target; `weight` then numbers the entries of each target.
     """
 
     inputs: int
@@ -134,23 +133,23 @@ class IndexedMap:
 
     @property
     def weights(self) -> int:
-        """Elements of theta that are not biases."""
+        """Number of elements of theta that are not biases."""
         return len(self.order) if self.order is not None else 0 if self.constants is None else len(self.constants)
 
     @property
     def reordered(self) -> bool:
-        """Whether the weights of theta are in another order than the operation's parameter."""
+        """Whether the weights of theta are in a different order than the parameter of the operation."""
         return self.order is not None and bool((self.order != np.arange(len(self.order))).any())
 
     @property
     def elements(self) -> int:
-        """Elements of theta."""
+        """Number of elements of theta."""
         return self.weights + self.biases
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Values of the source and of the target; shapes of weight and bias, None if there is none; the order of the target's values."""
+    """Numbers of source and target values; shapes of weight and bias (None without one); order of the target values."""
 
     inputs: int
     outputs: int
@@ -160,12 +159,12 @@ class _Sizes:
 
 
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
-    """Write `op`, an operation over `buffers`, in this form.
+    """Return the map of `op`, an operation over `buffers`.
 
     Raises
     ------
     TooLargeError
-        The map would have more entries than can be addressed.
+        The map has more entries than can be addressed.
     """
     weight, bias = getattr(op, "weight", None), getattr(op, "bias", None)
     before, after = buffers[op.source.buffer].order, buffers[op.target].order
@@ -176,17 +175,17 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
         buffers[bias].shape if bias else None,
         after,
     )
-    return _made(op, sizes, before)
+    return _cached_map(op, sizes, before)
 
 
 @lru_cache(maxsize=32)
-def _made(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
+def _cached_map(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
     """Return the map of `op`; cached, because a network is planned several times, in several orders and variants."""
-    return _sorted(_placed(_map(op, sizes), before, sizes.order))
+    return _sorted(_reordered(_map(op, sizes), before, sizes.order))
 
 
-def _placed(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
-    """Number values by their places; the source of biases stays after all others."""
+def _reordered(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
+    """Renumber values by their positions in the orders; the source of biases remains the last."""
     if before is not None:
         found = replace(found, source=np.append(before.places(), found.inputs)[found.source])
     return found if after is None else replace(found, target=after.places()[found.target])
@@ -198,7 +197,7 @@ def _sorted(found: IndexedMap) -> IndexedMap:
 
 
 def _with_bias(found: IndexedMap, size: int, each: Ints) -> IndexedMap:
-    """Add an entry for every target: the bias element of index `each`."""
+    """Add a bias entry for every target; `each` is the index of its bias element."""
     return replace(
         found,
         source=np.concatenate([found.source, np.full(len(each), found.inputs)]),
@@ -215,7 +214,7 @@ def _constant(sizes: _Sizes, source: Ints, target: Ints, factors: Array) -> Inde
 
 
 def _maximum(sizes: _Sizes, source: Ints, target: Ints, tap: Ints) -> IndexedMap:
-    """Number the entries of each target from 0, in the order of `tap`."""
+    """Return the map of a maximum; the entries of each target are numbered from 0, in the order of `tap`."""
     order = np.lexsort((tap, target))
     source, target = source[order], target[order]
     first = np.searchsorted(target, target, side="left")
@@ -280,7 +279,7 @@ def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
 
 
 def _reduced_place(op: AddReduced) -> Ints:
-    """Return the place of each value among those that are reduced to one."""
+    """Return the position of each value among the values reduced to the same result."""
     places = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
     found: Ints = np.ravel_multi_index([places[a] for a in op.axes], [op.shape[a] for a in op.axes])
     return found

@@ -1,4 +1,4 @@
-"""Random numbers from a seed that stay the same with any later version of numpy.
+"""Seeded random numbers that do not change with the version of NumPy.
 
 NumPy guarantees the raw numbers of PCG64 and of SeedSequence, and the distributions of its frozen ``RandomState``; those of ``Generator``
 may change with any version (NEP 19).
@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 
 
 class Stream(np.random.Generator):
-    """A generator on PCG64 whose methods below draw as ``RandomState`` does; numpy's other methods may change.
+    """Generator on PCG64 whose methods below draw like ``RandomState``; other methods of NumPy's generator may change.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Stream(np.random.Generator):
         As for :func:`numpy.random.default_rng`.
     """
 
-    # The signatures are those parts of numpy's that snnc uses.
+    # The signatures are the parts of NumPy's that snnc uses.
     def __init__(self, seed: int | Sequence[int]) -> None:
         bits = np.random.PCG64(seed)
         super().__init__(bits)
@@ -61,7 +61,7 @@ class Stream(np.random.Generator):
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """Return the numbers below `x`, or the rows of `x`, in a random order (Fisher and Yates)."""
         if axis:
-            raise ValueError("only rows are put in another order")
+            raise ValueError("only rows can be permuted")
         return self._frozen.permutation(x)
 
     def distinct(self, population: int, count: int) -> Array:

@@ -1,4 +1,4 @@
-"""Positions of the entries of a sparse weight, with checks, and the same weight in dense form."""
+"""Sparse weights: positions of entries, checks of these, and conversion to dense weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dense_weight(operation: Sparse) -> Array:
     Raises
     ------
     TooLargeError
-        The dense weight would be too large.
+        The dense weight is too large.
     """
     check_size(operation.shape, "a sparse weight with its zeros")
     dense = np.zeros(operation.shape, operation.weight.dtype)
@@ -46,12 +46,12 @@ def dense_weight(operation: Sparse) -> Array:
 
 
 def to_linear(operation: Sparse) -> Linear:
-    """Return `operation` as a dense Linear; if it is learnable, training would change its zeros too."""
+    """Return `operation` as a dense Linear; if it is learnable, training also changes its zeros."""
     return Linear(dense_weight(operation), operation.bias, operation.learnable)
 
 
 def nonzeros_of(dense: Array, operation: Sparse) -> Array:
-    """Return the entries of a weight [outputs, inputs] at the positions of the entries of `operation`."""
+    """Return the elements of a weight [outputs, inputs] at the positions of the entries of `operation`."""
     entries: Array = dense[pattern_of(operation).rows, operation.indices]
     return entries
 
@@ -79,7 +79,7 @@ def check_pattern(name: str, operation: Sparse) -> None:
         raise SparsePatternError(f"{name!r} has {len(weight)} entries and {len(indices)} indices; give one each.")
     if indptr[0] != 0 or indptr[-1] != len(weight) or (indptr[1:] < indptr[:-1]).any():
         raise SparsePatternError(
-            f"indptr of {name!r} goes from {indptr[0]} to {indptr[-1]}; it must rise from 0 to the number of entries, {len(weight)}."
+            f"indptr of {name!r} runs from {indptr[0]} to {indptr[-1]}; it must rise from 0 to the number of entries, {len(weight)}."
         )
     _check_indices(name, pattern_of(operation), inputs)
 
@@ -97,6 +97,6 @@ def _check_indices(name: str, pattern: Pattern, inputs: int) -> None:
     if unsorted.size:
         first = unsorted[0]
         raise SparsePatternError(
-            f"row {rows[first]} of {name!r} holds column {indices[first + 1]} after column {indices[first]}; the columns of a row rise, "
-            "each once (scipy: matrix.sum_duplicates())."
+            f"row {rows[first]} of {name!r} has column {indices[first + 1]} after column {indices[first]}; columns of a row must be "
+            "ascending and distinct (scipy: matrix.sum_duplicates())."
         )

@@ -38,7 +38,7 @@ class Windows:
 
     @property
     def output(self) -> tuple[int, ...]:
-        """Number of windows in each dimension, as PyTorch counts them."""
+        """Number of windows in each dimension, as counted by PyTorch."""
         return tuple(
             _count(n, (before, after), (k - 1) * d + 1, s, self.ceil)
             for n, k, s, (before, after), d in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
@@ -46,7 +46,7 @@ class Windows:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """Positions in each dimension up to the last one that a window reads; the rest is never read."""
+        """Number of positions in each dimension up to the last one read by a window."""
         return tuple(
             min(n, (count - 1) * s - before + (k - 1) * d + 1)
             for n, count, k, s, (before, _), d in zip(
@@ -55,7 +55,7 @@ class Windows:
         )
 
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
-        """Return the number of taps that read the input (with `count_padding` the padded input), for each dimension and window."""
+        """Return the number of taps that read the input (or, with `count_padding`, the padded input), by dimension and window."""
         found = []
         for n, k, s, (before, after), d, count in zip(
             self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
@@ -74,7 +74,7 @@ def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil
 
 
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
-    """Place the windows of `operation`, the node `name`, over an input of `shape`.
+    """Return the windows of `operation`, the node `name`, over an input of `shape`.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
 
 
 def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
-    """Return the output shape of `operation` for an input of `shape`; raises the errors of :func:`windows_of`."""
+    """Return the output shape of `operation` for an input of `shape`; it raises the errors of :func:`windows_of`."""
     windows = windows_of(name, operation, shape)
     channels = operation.weight.shape[0] if isinstance(operation, Conv) else shape[0]
     return (channels, *windows.output)
@@ -143,19 +143,19 @@ def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
         raise ChannelError(f"{name!r} has {outputs} output channels in {groups} groups; their number must divide the channels.")
     if inputs * groups != shape[0]:
         raise ChannelError(
-            f"{name!r} takes {inputs * groups} channels (weight {operation.weight.shape}, groups {groups}), but its input of shape {shape} "
-            f"has {shape[0]}."
+            f"{name!r} expects {inputs * groups} channels (weight {operation.weight.shape}, groups {groups}), but its input of shape "
+            f"{shape} has {shape[0]}."
         )
 
 
 def _check_padding(name: str, windows: Windows) -> None:
-    """Check that every window of a maximum or an average holds a value of the input."""
+    """Check that every window of a maximum or an average contains a value of the input."""
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
     ):
         behind = (count - 1) * s - before >= n
         in_front = -(-before // d) >= k
-        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # later starts repeat these positions modulo d
+        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # positions of later starts repeat modulo d
         between = n < d and any(start % d >= n for start in starts)
         if behind or in_front or between:
             raise WindowError(

@@ -1,4 +1,4 @@
-"""The library of neuron models, one file per family, in the language of :mod:`snnc.compiler.neurons.neuron`."""
+"""Library of neuron models, one file per family, in the language of :mod:`snnc.compiler.neurons.neuron`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     Threshold,
     Dropout,
 )
-"""Every neuron of the library, in the order of the documentation."""
+"""All neurons of the library, in the order of the documentation."""
 
 __all__ = [
     "ALIF",

@@ -16,7 +16,7 @@ def ALIF(  # noqa: N802 - the name of the neuron
     detach: bool = True,
     strict: bool = True,
 ) -> NeuronModel:
-    """Adaptive LIF: every spike raises the threshold, which decays back.
+    """Adaptive LIF: every spike raises the threshold, which then decays to its resting value.
 
     ::
 
@@ -26,7 +26,7 @@ def ALIF(  # noqa: N802 - the name of the neuron
         s  = H(v' - threshold - kappa b')
 
     The normalised form is that of Yin, Corradi & Bohte 2021, "Accurate and efficient time-domain classification with
-    adaptive spiking recurrent neural networks"; the other is the LSNN of Bellec et al. 2018, "Long short-term memory and
+    adaptive spiking recurrent neural networks"; the other form is the LSNN of Bellec et al. 2018, "Long short-term memory and
     learning-to-learn in networks of spiking neurons".
 
     Parameters
@@ -36,13 +36,13 @@ def ALIF(  # noqa: N802 - the name of the neuron
     kappa
         Factor by which the adaptation raises the threshold.
     threshold
-        The threshold at rest.
+        Threshold at rest.
     normalised
-        Scale the spike by ``1 - rho`` in the adaptation.
+        Whether the spike is scaled by ``1 - rho`` in the adaptation.
     detach
-        No gradient flows through the reset of the membrane (it does through the adaptation).
+        Whether no gradient flows through the reset of the membrane (it flows through the adaptation in any case).
     strict
-        Fire above the threshold, else at or above it.
+        Whether the neuron fires only above the threshold; otherwise it also fires at it.
     """
     step, reset = spike_function(strict), detached("z", detach)
     return neuron(

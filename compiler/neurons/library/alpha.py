@@ -1,4 +1,4 @@
-"""A membrane with an alpha-shaped response."""
+"""Neuron with an alpha-shaped membrane response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
     fixed_tau: bool = False,
     clamp: bool = False,
 ) -> NeuronModel:
-    """Alpha membrane: the difference of two decaying currents; snnTorch's ``Alpha`` (Eshraghian et al. 2023).
+    """Alpha membrane, the difference of two decaying currents: snnTorch's ``Alpha`` (Eshraghian et al. 2023).
 
     ::
 
@@ -44,18 +44,18 @@ def Alpha(  # noqa: N802 - the name of the neuron
     alpha, beta
         Decay of the excitatory and of the inhibitory current in one step; alpha > beta.
     threshold
-        The neuron fires above it.
+        Membrane above which the neuron fires.
     fixed_tau
-        Make ``tau`` a parameter with the value above, which saves three logarithms per neuron and step; no gradient of
-        alpha and beta goes through it.
+        Whether ``tau`` is a parameter with the value above, which saves three logarithms per neuron and step; no gradient of alpha and
+        beta then flows through it.
     clamp
-        Keep `alpha` and `beta` between 0 and 1.
+        Whether `alpha` and `beta` are clamped to [0, 1].
     reset, detach, strict
         As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
     """
     check_reset(reset, _RESETS, "Alpha")
     if not 0 < beta < alpha <= 1:
-        raise NeuronDefinitionError(f"Alpha: 0 < beta < alpha <= 1 is needed, with beta = {beta:g} and alpha = {alpha:g}.")
+        raise NeuronDefinitionError(f"Alpha: 0 < beta < alpha <= 1 must hold, but beta = {beta:g} and alpha = {alpha:g}.")
     a, b = clamped("alpha", clamp), clamped("beta", clamp)
     spike = f"{spike_function(strict)}(v - threshold)"
     tau = "tau" if fixed_tau else f"(log({a})/(log({b}) - log({a})) + 1)"

@@ -1,11 +1,11 @@
-"""Batch normalisation as a population: its statistics are parameters, which a training step sets to those of its batch.
+"""Batch normalisation as a population: statistics are parameters, which a training step sets to those of the batch.
 
 With x̂ = (x - mean) / sqrt(var + eps) and statistics over N values, the gradient through them is (Ioffe & Szegedy 2015, arXiv:1502.03167)::
 
     d_x = (d_x̂ - sum(d_x̂) / N - x̂ sum(d_x̂ x̂) / N) / sqrt(var + eps)
 
-A gain and a bias follow, y = gain x̂ + bias, whose gradients are these sums: ``sum(d_x̂) = gain d_bias``, ``sum(d_x̂ x̂) = gain d_gain``. The
-population has ``shift`` and ``slope`` for the two terms; they are 0 except while a training step sets them.
+Gain and bias follow, y = gain x̂ + bias, and their gradients determine the sums: ``sum(d_x̂) = gain d_bias``, ``sum(d_x̂ x̂) = gain d_gain``.
+The population has ``shift`` and ``slope`` for the two terms; they are 0 except while a training step sets them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EPSILON: Final = "eps"
 MOMENTUM: Final = "momentum"
 EACH_STEP: Final = "each_step"
 PORTS: Final = ("mean_now", "var_now", "shift_now", "slope_now")
-"""Ports of the model that trains with statistics of each step: the numbers that are added to mean, variance, shift and slope."""
+"""Ports of the model with statistics per step in training: values added to mean, variance, shift and slope."""
 
 
 def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = False) -> NeuronModel:  # noqa: N802 - named like the neurons
@@ -39,11 +39,11 @@ def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = 
     Parameters
     ----------
     momentum
-        Weight of a batch's statistics in the new running statistics.
+        Weight of the batch's statistics in the new running statistics.
     eps
         Number added to the variance.
     each_step
-        Whether statistics are taken for each step separately and not over all steps.
+        Whether statistics are computed per step and not over all steps.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = 
         `momentum` is not between 0 and 1, or `eps` is not positive.
     """
     if not 0 <= momentum <= 1:
-        raise NeuronDefinitionError(f"the momentum of a batch normalisation is {momentum!r}; it must be 0 to 1.")
+        raise NeuronDefinitionError(f"the momentum of a batch normalisation is {momentum!r}; it must be between 0 and 1.")
     if not eps > 0:
         raise NeuronDefinitionError(f"the eps of a batch normalisation is {eps!r}; it must be above 0.")
     parameters = {MEAN: 0, VARIANCE: 1, EPSILON: eps, MOMENTUM: momentum, SHIFT: 0, SLOPE: 0, EACH_STEP: each_step}
@@ -62,7 +62,7 @@ _MODEL: Final = BatchStatistics()
 
 
 def with_ports(model: NeuronModel) -> NeuronModel:
-    """Return a :func:`BatchStatistics` of each step with ports for the statistics; inputs of 0 do not change it."""
+    """Return a :func:`BatchStatistics` per step with input ports for the statistics, which have no effect if 0."""
     return neuron(_NAME, inputs=(*model.inputs, *PORTS), params=model.parameters, equations=_EQUATIONS_OF_STEPS, output="y")
 
 
@@ -75,7 +75,7 @@ def is_batch_norm(model: NeuronModel) -> bool:
 
 
 def normalises_each_step(model: NeuronModel) -> bool:
-    """Return whether `model` is a :func:`BatchStatistics` of each step."""
+    """Return whether `model` is a :func:`BatchStatistics` per step."""
     return is_batch_norm(model) and bool(model.parameters[EACH_STEP])
 
 

@@ -1,4 +1,4 @@
-"""Leaky integrate-and-fire with a synaptic current."""
+"""Leaky integrate-and-fire neuron with a synaptic current."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
     compensated: bool = False,
     clamp: bool = False,
 ) -> NeuronModel:
-    """Current-based LIF: a synaptic current that decays, and a membrane that it drives.
+    """Current-based LIF: a decaying synaptic current drives the membrane.
 
-    With the default options, snnTorch's ``Synaptic`` (Eshraghian et al. 2023; ``reset="zero"`` too)::
+    With the default options, it is snnTorch's ``Synaptic`` (Eshraghian et al. 2023), also with ``reset="zero"``::
 
         r    = H(v - threshold), detached
         syn' = alpha syn + i
         v'   = beta v + syn' - r threshold
         s    = H(v' - threshold)
 
-    ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets at once (``reset_delay=False``).
+    ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets immediately (``reset_delay=False``).
 
     Parameters
     ----------
     alpha, beta
         Decay of the synaptic current and of the membrane in one step.
     threshold
-        The neuron fires above it.
+        Membrane above which the neuron fires.
     v_reset
         Membrane after a reset, for ``reset="value"``.
     clamp
-        Keep `alpha` and `beta` between 0 and 1; worth its cost only if they are learned.
+        Whether `alpha` and `beta` are clamped to [0, 1], which is useful only if they are learned.
     reset, reset_delay, detach, strict, input_kept, compensated
         See :class:`~snnc.compiler.neurons.library.resets.Firing`.
     """

@@ -1,4 +1,4 @@
-"""Dropout as a population: each neuron multiplies its current by a factor that is constant over a sequence."""
+"""Dropout as a population: each neuron multiplies its current by a mask that is constant over a sequence."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 _NAME: Final = "Dropout"
 _SEEDS: Final = 1 << 24
-"""Limit of a seed: it is stored as float32, like any parameter, which represents whole numbers below this exactly."""
+"""Upper limit of a seed: like any parameter it is stored as float32, which represents smaller whole numbers exactly."""
 _EQUATIONS: Final = "mask = detach(mask)\ny = mask * i"
 MASK: Final = "mask"
-"""The state that holds the factor: 1 in a run; in a training step 0 for dropped neurons, and 1 / (1 - rate) for the others."""
+"""State with the mask: 1 in inference; in training 0 for dropped neurons, and 1 / (1 - rate) for the others."""
 
 
 def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Pass on the current; in training, a random share of the neurons passes on nothing: ``y = mask * i``.
+    """Pass the current on, and in training drop it for a random fraction of the neurons: ``y = mask * i``.
 
-    A sample's mask is the same at every step of its sequence (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and is drawn again at every
-    update. Runs drop nothing.
+    The mask of a sample is the same at all steps (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and is drawn again at every
+    update. Inference drops no values.
 
     Parameters
     ----------
     rate
-        Share of the neurons whose mask is 0; that of the others is ``1 / (1 - rate)``.
+        Fraction of the neurons with mask 0; the others have the mask ``1 / (1 - rate)``.
     seed
-        Seed of the masks. They follow from it, the layer, the update, the sample's place in the batch and the neuron, so that they are the
-        same on every target, and after training is resumed.
+        Seed of the masks. A mask depends on the seed, the layer, the update, the position of the sample in the batch and the neuron, so
+        masks are the same on every target, and after training is resumed.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - na
     if not 0 <= rate < 1:
         raise NeuronDefinitionError(f"the rate of a dropout is {rate!r}; it must be 0 or more and below 1.")
     if not 0 <= seed < _SEEDS or seed != int(seed):
-        raise NeuronDefinitionError(f"the seed of a dropout is {seed!r}; it must be a whole number of 0 or more, below {_SEEDS:,}.")
+        raise NeuronDefinitionError(f"the seed of a dropout is {seed!r}; it must be a whole number from 0 to {_SEEDS - 1:,}.")
     return neuron(_NAME, states={MASK: 1}, params={"rate": rate, "seed": seed}, equations=_EQUATIONS, output="y")
 
 

@@ -1,4 +1,4 @@
-"""Lapicque's RC circuit."""
+"""Lapicque's RC-circuit neuron."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def Lapicque(  # noqa: N802 - the name of the neuron
     strict: bool = True,
     input_kept: bool = False,
 ) -> NeuronModel:
-    """RC circuit (Lapicque 1907) in Euler steps, snnTorch's ``Lapicque``.
+    """RC circuit (Lapicque 1907) with Euler steps: snnTorch's ``Lapicque``.
 
     ::
 
@@ -35,11 +35,11 @@ def Lapicque(  # noqa: N802 - the name of the neuron
     R, C
         Resistance and capacitance; a missing one follows from ``beta = exp(-T/(R C))``, or is 1.
     time_step
-        T.
+        Length T of a time step.
     threshold
-        The neuron fires above it.
+        Membrane above which the neuron fires.
     beta
-        Decay in one step, instead of `R` or `C` or both.
+        Decay in one step, instead of `R`, `C` or both.
     v_reset
         Membrane after a reset, for ``reset="value"``.
     reset, detach, strict, input_kept

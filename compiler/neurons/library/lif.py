@@ -1,4 +1,4 @@
-"""Leaky and perfect integrate-and-fire neurons, and integrators that do not fire, for readouts."""
+"""Leaky and perfect integrate-and-fire neurons, and non-firing integrators for readouts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def LIF(  # noqa: N802 - the name of the neuron
 ) -> NeuronModel:
     """Leaky integrate-and-fire: ``v' = beta v + i``, ``s = H(v' - threshold)``, and a reset.
 
-    With the default options, after Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
-    learning" (snnTorch's ``Leaky``; ``reset="zero"`` too)::
+    With the default options, it follows Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
+    learning" (snnTorch's ``Leaky``), also with ``reset="zero"``::
 
         r  = H(v - threshold), detached
         v' = beta v + i - r threshold
@@ -35,11 +35,11 @@ def LIF(  # noqa: N802 - the name of the neuron
     beta
         Decay of the membrane in one step.
     threshold
-        The neuron fires above it.
+        Membrane above which the neuron fires.
     v_reset
         Membrane after a reset, for ``reset="value"``.
     clamp
-        Keep `beta` between 0 and 1; worth its cost only if `beta` is learned.
+        Whether `beta` is clamped to [0, 1], which is useful only if it is learned.
     reset, reset_delay, detach, strict, input_kept, compensated
         See :class:`~snnc.compiler.neurons.library.resets.Firing`.
     """
@@ -65,10 +65,10 @@ def IF(  # noqa: N802 - the name of the neuron
 
 
 def LI(beta: float = 0.9, *, clamp: bool = False) -> NeuronModel:  # noqa: N802 - the name of the neuron
-    """Leaky integrator: ``v' = beta v + i``; its output is v'. `clamp` keeps `beta` between 0 and 1."""
+    """Leaky integrator: ``v' = beta v + i``; the output is v'. `clamp` limits `beta` to [0, 1]."""
     return neuron("LI", states={"v": 0.0}, params={"beta": beta}, equations=f"v = {clamped('beta', clamp)}*v + i", output="v")
 
 
 def I() -> NeuronModel:  # noqa: E743, N802 - the name of the neuron (in NIR too)
-    """Integrator without leak: ``v' = v + i``; its output is v'."""
+    """Integrator without leak: ``v' = v + i``; the output is v'."""
     return neuron("I", states={"v": 0.0}, equations="v = v + i", output="v")

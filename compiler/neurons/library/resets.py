@@ -1,9 +1,9 @@
-"""Equations that fire and reset a membrane, shared by the integrate-and-fire family.
+"""Equations of firing and reset, shared by the integrate-and-fire family.
 
-With r the spike that resets, R the value after a reset, f the model's update of the membrane:
+r is the spike that resets, R the value after a reset, and f the model's update of the membrane:
 
 =================  =========================================  ========================================
-`reset`            delayed: r of the step before              immediate: r of this step, after firing
+`reset`            delayed: r of the previous step            immediate: r of this step, after firing
 =================  =========================================  ========================================
 "subtract"         v' = f(v) - r threshold                    v' = f(v) - r threshold
 "zero"             v' = f((1-r) v), or (1-r) f(v)             v' = (1-r) f(v)
@@ -11,7 +11,7 @@ With r the spike that resets, R the value after a reset, f the model's update of
 "none"             v' = f(v)                                  v' = f(v)
 =================  =========================================  ========================================
 
-The first delayed form keeps the current that arrives together with the reset (`input_kept`), the second
+The first delayed form keeps the current that arrives with the reset (`input_kept`), the second form
 discards it.
 """
 
@@ -26,7 +26,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 ResetMode: TypeAlias = Literal["subtract", "zero", "value", "none"]
 Update: TypeAlias = Callable[[str], str]
-"""Text of the membrane to text of its new value."""
+"""Function from the text of the membrane to the text of its new value."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Firing:
     reset
         Effect of a spike on the membrane.
     reset_delay
-        Reset in the step after the spike (snnTorch's default), else at once (SpikingJelly, Norse, NIR).
+        Whether the reset is in the step after the spike (snnTorch's default); otherwise it is immediate (SpikingJelly, Norse, NIR).
     detach
-        No gradient flows through the spike that resets.
+        Whether no gradient flows through the spike that resets.
     strict
-        Fire at ``v > threshold``, else at ``v >= threshold``.
+        Whether the neuron fires at ``v > threshold``; otherwise at ``v >= threshold``.
     input_kept
-        A delayed reset to a value leaves the arriving current in place (snnTorch's Leaky), else it is lost (its other neurons).
+        Whether a delayed reset to a value keeps the arriving current (snnTorch's Leaky); otherwise it is lost (snnTorch's other neurons).
     compensated
-        snnTorch's ``reset_delay=False``: the previous step's spike lowers the membrane before it fires, and this is undone
-        afterwards. It differs from the plain immediate reset if a membrane stays above threshold after its reset.
+        snnTorch's ``reset_delay=False``: the previous step's spike lowers the membrane before it fires, which is undone
+        afterwards. It differs from the plain immediate reset if a membrane is still above threshold after its reset.
     """
 
     reset: ResetMode = "subtract"
@@ -60,7 +60,7 @@ class Firing:
     def __post_init__(self) -> None:
         check_reset(self.reset, get_args(ResetMode))
         if self.compensated and (self.reset_delay or self.reset == "value"):
-            raise NeuronDefinitionError('"compensated" goes with reset_delay=False and the resets subtract, zero and none.')
+            raise NeuronDefinitionError('"compensated" needs reset_delay=False and the reset subtract, zero or none.')
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -106,14 +106,14 @@ class Firing:
 def firing_neuron(
     name: str, firing: Firing, update: Update, params: Mapping[str, float], *, threshold: float, v_reset: float, current: str = ""
 ) -> NeuronModel:
-    """Return the neuron `name` with the membrane ``v`` that fires.
+    """Return the neuron `name` with the firing membrane ``v``.
 
     Parameters
     ----------
     name
         Name of the model.
     firing, update
-        The firing and reset of ``v``, and its update in a step.
+        Firing and reset of ``v``, and its update in a step.
     params
         Parameters of `update` and `current`, with their default values.
     threshold, v_reset
@@ -131,17 +131,17 @@ def firing_neuron(
 
 
 def clamped(parameter: str, clamp: bool) -> str:
-    """Return the text of `parameter`, with `clamp` limited to 0 … 1 (snnTorch does so in every forward pass)."""
+    """Return the text of `parameter`, limited to [0, 1] with `clamp`, as in every forward pass of snnTorch."""
     return f"min(max({parameter}, 0), 1)" if clamp else parameter
 
 
 def detached(text: str, detach: bool) -> str:
-    """Return `text`, with `detach` as a constant to the gradient."""
+    """Return `text`, with `detach` treated as a constant by the gradient."""
     return f"detach({text})" if detach else text
 
 
 def spike_function(strict: bool) -> str:
-    """Return the name of the function that fires above 0, or, if not `strict`, at or above 0."""
+    """Return the name of the function that fires above 0 or, if not `strict`, at or above 0."""
     return "spike" if strict else "spike_ge"
 
 
@@ -155,4 +155,4 @@ def check_reset(reset: str, known: Collection[str], neuron_name: str = "") -> No
     """
     if reset not in known:
         where = f"{neuron_name}: " if neuron_name else ""
-        raise NeuronDefinitionError(f"{where}the reset {reset!r} is not known; choose one of {', '.join(known)}.")
+        raise NeuronDefinitionError(f"{where}the reset {reset!r} is unknown; use one of {', '.join(known)}.")

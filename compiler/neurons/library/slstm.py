@@ -1,4 +1,4 @@
-"""LSTM cells, spiking and not."""
+"""Spiking and non-spiking LSTM cells."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def SLSTM(  # noqa: N802 - the name of the neuron
 
         r    = H(mem - threshold), detached
         syn' = sigmoid(f) syn + sigmoid(i) tanh(g)
-        mem' = sigmoid(o) tanh(syn')              and its reset by r
+        mem' = sigmoid(o) tanh(syn')              and reset by r
         s    = H(mem' - threshold)
 
-    The four input ports ``i f g o`` are the gates before their nonlinearities: each sums a dense connection
-    from the input and another, with delay 1, from the port ``mem`` of the cells themselves.
+    The four input ports ``i f g o`` are the gates before their nonlinearities: each receives a dense connection
+    from the input, and one with delay 1 from the port ``mem`` of the cells.
 
     Parameters
     ----------
     threshold
-        The cell fires above it.
+        Hidden state above which the cell fires.
     v_reset
         ``mem`` after a reset, for ``reset="value"``.
     reset, detach, strict
@@ -54,7 +54,7 @@ def LSTM() -> NeuronModel:  # noqa: N802 - the name of the neuron
         c' = sigmoid(f) c + sigmoid(i) tanh(g)
         h' = sigmoid(o) tanh(c')
 
-    The four input ports are those of :func:`SLSTM`; the port ``h`` leads back to them with delay 1.
+    The four input ports are as in :func:`SLSTM`; the recurrent connections read the port ``h``.
     """
     return neuron(
         "LSTM",

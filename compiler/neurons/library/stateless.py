@@ -1,4 +1,4 @@
-"""Populations without a state: relays, a threshold, and joins of a block of layers with the spikes that bypass it."""
+"""Stateless populations: relays, a threshold, and joins of a block of layers with its shortcut."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def Identity() -> NeuronModel:  # noqa: N802 - named like the neurons
 
 
 def Relay() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Sum the inputs and pass them on in the same step, ``y = i``; Add, Concat and Flatten become relays."""
+    """Sum the inputs and pass the sum on in the same step, ``y = i``; Add, Concat and Flatten become relays."""
     return neuron("Relay", equations="y = i", output="y")
 
 
 def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Divide the current and pass it on in the same step, ``y = i / divisor``; follows the sum of an average."""
+    """Divide the current and pass it on in the same step, ``y = i / divisor``; it follows the sum of an average."""
     return neuron("Quotient", params={"divisor": divisor}, equations="y = i / divisor", output="y")
 
 
@@ -33,10 +33,10 @@ def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  #
 
 
 def JoinAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Spike if both inputs do: ``s = block * shortcut``, SpikingJelly's ``cnf="AND"``."""
+    """Spike if both inputs spike: ``s = block * shortcut``, SpikingJelly's ``cnf="AND"``."""
     return neuron("JoinAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = {BLOCK} * {SHORTCUT}")
 
 
 def JoinIAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Spike if the shortcut does and the block does not: ``s = (1 - block) * shortcut``, SpikingJelly's ``cnf="IAND"``."""
+    """Spike if the shortcut spikes and the block does not: ``s = (1 - block) * shortcut``, SpikingJelly's ``cnf="IAND"``."""
     return neuron("JoinIAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = (1 - {BLOCK}) * {SHORTCUT}")

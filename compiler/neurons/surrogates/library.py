@@ -1,7 +1,7 @@
-"""The library of surrogate derivatives; x is the membrane minus the threshold.
+"""Library of surrogate derivatives; x is the membrane minus the threshold.
 
-A factory returns the derivative h(x) that replaces that of the Heaviside step. Formulas are those of
-snnTorch 1.0 if it has a surrogate with the same name.
+Each function returns the derivative h(x) that replaces the derivative of the Heaviside step. Formulas are those of
+snnTorch 1.0 if it has a surrogate with this name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def fast_sigmoid(slope: float = 25.0) -> Surrogate:
 
 
 def superspike(beta: float = 10.0) -> Surrogate:
-    """``1 / (1 + beta |x|)^2`` with the slope of Cramer et al. 2022, "The Heidelberg spiking data sets"; Norse's ``super`` has 100."""
+    """``1 / (1 + beta |x|)^2`` with the slope of Cramer et al. 2022, "The Heidelberg spiking data sets"; Norse's ``super`` uses 100."""
     return Surrogate("superspike", _fast_sigmoid(_positive("superspike", "beta", beta)), {"beta": beta})
 
 
@@ -75,7 +75,7 @@ def boxcar(width: float = 1.0, height: float = 1.0) -> Surrogate:
 
 
 def leaky_spike(slope: float = 0.1) -> Surrogate:
-    """``1`` where ``x > 0``, else `slope`: that of a leaky ReLU (snnTorch's LeakySpikeOperator, LSO)."""
+    """``1`` where ``x > 0``, else `slope`: the derivative of a leaky ReLU (snnTorch's LeakySpikeOperator, LSO)."""
     return Surrogate("leaky_spike", call("where", call("gt", _X, 0), 1, slope), {"slope": slope})
 
 
@@ -93,17 +93,17 @@ def gaussian(sigma: float = 0.5) -> Surrogate:
 
 
 def custom(text: str) -> Surrogate:
-    """Read a derivative from text in the equation language with the single name ``x``.
+    """Return a derivative from text in the equation language that reads only ``x``.
 
     Raises
     ------
     EquationError
-        The text is not in the language or reads another name.
+        The text is not in the language or reads other names.
     """
     expression = parse_expression(text)
     others = sorted(set(symbols(expression)) - {"x"})
     if others:
-        raise EquationError(f"the surrogate {text!r} reads {', '.join(others)}; it can read x only.")
+        raise EquationError(f"the surrogate {text!r} reads {', '.join(others)}; it may only read x.")
     return Surrogate(f"custom({text.strip()})", transform(expression, _drop_detach))
 
 
@@ -125,18 +125,18 @@ LIBRARY: Final[Mapping[str, Callable[..., Surrogate]]] = {
         gaussian,
     )
 }
-"""Every surrogate of the library, in the order of the documentation."""
+"""All surrogates of the library, in the order of the documentation."""
 
 
 def parse_surrogate(text: str) -> Surrogate:
-    """Read ``name`` or ``name:number,number`` (numbers in the order of the factory's arguments) or ``custom:<text in x>``.
+    """Parse ``name``, ``name:number,number`` (numbers in the order of the function's arguments) or ``custom:<text in x>``.
 
     Raises
     ------
     UnknownSurrogateError
         The library has no such surrogate.
     SurrogateValueError
-        There are too many numbers, or one is unreadable or out of range.
+        A number is invalid or out of range, or too many are given.
 
     Examples
     --------
@@ -147,9 +147,7 @@ def parse_surrogate(text: str) -> Surrogate:
     if name == "custom" and colon:
         return custom(rest)
     if name not in LIBRARY:
-        raise UnknownSurrogateError(
-            f"the surrogate {name!r} is not known; choose one of {', '.join(LIBRARY)}, or custom:<expression in x>."
-        )
+        raise UnknownSurrogateError(f"the surrogate {name!r} is unknown; use one of {', '.join(LIBRARY)}, or custom:<expression in x>.")
     factory = LIBRARY[name]
     allowed = tuple(inspect.signature(factory).parameters)
     values = [value.strip() for value in rest.split(",")] if colon else []
@@ -159,7 +157,7 @@ def parse_surrogate(text: str) -> Surrogate:
         numbers = [math.nan]
     if len(numbers) > len(allowed) or not all(map(math.isfinite, numbers)):
         form = f"{name}:{','.join(allowed)}" if allowed else name
-        raise SurrogateValueError(f"the surrogate {text!r} cannot be read; write {form} with a finite number for each name.")
+        raise SurrogateValueError(f"the surrogate {text!r} is invalid; write {form} with a finite number for each name.")
     return factory(*numbers)
 
 

@@ -1,4 +1,4 @@
-"""A surrogate derivative as an expression of ``x``, the argument of ``spike``, and the range of x in which it is not zero.
+"""Surrogate derivatives as expressions of ``x``, the argument of ``spike``, and their support, the range of x where they are not 0.
 
 The library of surrogates is in :mod:`snnc.compiler.neurons.surrogates.library`.
 """
@@ -15,7 +15,7 @@ from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, c
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The derivative that replaces that of the Heaviside step in the backward pass.
+    """The derivative that replaces the derivative of the Heaviside step in the backward pass.
 
     Parameters
     ----------
@@ -24,18 +24,18 @@ class Surrogate:
     derivative
         Expression in the single symbol ``x`` (membrane minus threshold, in the units of the membrane).
     parameters
-        The numbers of the derivative, for reports.
+        Numbers of the derivative, for reports.
     """
 
     name: str
     derivative: Expression
     parameters: dict[str, float] = field(default_factory=dict)
     everywhere: bool = field(default=False, metadata={"optional": True})
-    """Whether gradient windows do not apply: the derivative replaces that of the identity instead of a step."""
+    """Whether gradient windows do not apply: the derivative replaces that of the identity, not of a step."""
 
     @property
     def support(self) -> tuple[float, float] | None:
-        """``(low, high)``, in units of x, outside which the derivative is exactly 0; None if it has no such bound on either side."""
+        """Range ``(low, high)`` of x outside which the derivative is exactly 0; None if it is unbounded on both sides."""
         found = support(self.derivative)
         return None if found == (-math.inf, math.inf) else found
 
@@ -48,7 +48,7 @@ class Surrogate:
         Parameters
         ----------
         low, high
-            In units of x, the membrane minus the threshold.
+            Bounds of x, the membrane minus the threshold.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Surrogate:
         'windowed_straight_through(low=-0.1)'
         """
         if not (math.isfinite(low) and low < high):
-            raise SurrogateValueError(f"the gradient window ({low:g}, {high:g}) is empty or has no lower end; give low < high, low finite.")
+            raise SurrogateValueError(f"the gradient window ({low:g}, {high:g}) is invalid: low < high must hold, and low must be finite.")
         parameters = {**self.parameters, "low": float(low)}
         if high < math.inf:
             parameters["high"] = float(high)
@@ -70,7 +70,7 @@ class Surrogate:
         return Surrogate(self.name if self.name.startswith("windowed_") else f"windowed_{self.name}", inside, parameters)
 
     def windowed_by(self, low: str, high: str | None = None) -> Surrogate:
-        """Return the surrogate of :meth:`windowed` whose ends are parameters of the neuron; if `high` is None, there is no upper end."""
+        """Return the surrogate of :meth:`windowed` with bounds that are parameters of the neuron; without `high`, it has no upper bound."""
         return replace(self, derivative=_inside(self.derivative, Symbol(low), None if high is None else Symbol(high)))
 
     def __str__(self) -> str:
@@ -91,9 +91,9 @@ _ZERO_AT_ZERO: Final = frozenset({"neg", "abs", "sqrt", "sign", "tanh", "sin", "
 
 
 def support(expression: Expression) -> Interval:
-    """Return ``(low, high)`` such that `expression` of ``x`` is exactly 0 where x is not in it.
+    """Return ``(low, high)`` such that `expression` is exactly 0 for ``x`` outside this interval.
 
-    The interval contains the true support; it is unbounded if nothing is known, and ``low > high`` if the
+    The interval contains the true support; it is unbounded if the support is unknown, and ``low > high`` if the
     expression is 0 for every x.
     """
     match expression:
@@ -121,7 +121,7 @@ def support(expression: Expression) -> Interval:
 
 
 def _largest(left: Expression, right: Expression) -> Interval:
-    """``max(a, 0)`` is 0 if a is not positive."""
+    """Return the support of a maximum: ``max(a, 0)`` is 0 if a is not positive."""
     for one, other in ((left, right), (right, left)):
         if support(other) == _NOWHERE:
             return _both(support(one), _positive(one))
@@ -129,7 +129,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """Return the range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for others."""
+    """Return the range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for other forms."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE
@@ -145,7 +145,7 @@ def _positive(expression: Expression) -> Interval:
 
 
 def _line(expression: Expression) -> tuple[float, float, bool] | None:
-    """Return the slope and constant of ``a x + b``, or of ``a |x| + b`` (True); None for any other form."""
+    """Return slope, constant and whether x occurs as ``|x|``, for ``a x + b`` or ``a |x| + b``; None for other forms."""
     match expression:
         case Number(value):
             return 0.0, value, False

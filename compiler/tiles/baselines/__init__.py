@@ -1,14 +1,14 @@
-"""Baselines for snnc's placement: other ways to choose tiles, priced by the same model.
+"""Baselines for snnc's placement: other ways to assign neurons to tiles, priced by the same model.
 
 ========  ==============================================================================================================
 linear    neurons spread evenly and in order over all tiles: either layer by layer, as Poplar's ``mapTensorLinearly`` does,
           or all layers in sequence
-random    neurons dealt to tiles at random (seeded), the same number to each: one by one, or in runs
-metis     a graph partitioner alone: nodes are runs of neurons weighted by work, edges are bytes per step, parts are tiles
-greedy    the same graph with snnc's own partition instead of METIS, for machines without pymetis
+random    neurons assigned to tiles at random (seeded), the same number to each: one by one, or in runs
+metis     the graph partitioner METIS alone: nodes are runs of neurons weighted by work, edges are bytes per step, parts are tiles
+greedy    the same graph with a greedy partition instead of METIS, for machines without pymetis
 ========  ==============================================================================================================
 
-No baseline replicates a layer, and each may use all tiles. If there are two forms, both are priced and the faster one counts.
+No baseline replicates a layer, and each may use all tiles. If a baseline has two forms, both are priced and the faster one counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assignments of neurons to tiles: the number of neurons of each layer on each tile."""
+"""Assignments of neurons to tiles, evenly in order or at random: the number of neurons of each layer on each tile."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints, neurons_per_tile
 
 
 @dataclass(frozen=True, eq=False)
 class LayerShare:
-    """Neurons of one layer: its `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
+    """Neurons of one layer on tiles: `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
 
-    Neurons of a layer are interchangeable, so those of a tile are numbered consecutively.
+    Neurons of a layer are interchangeable, so the neurons of a tile get consecutive numbers.
     """
 
     tiles: Ints
@@ -34,3 +34,29 @@ def share(tile_of_neuron: Ints) -> LayerShare:
 def split_layers(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Assignment:
     """Split the tiles of all neurons, ordered by layer, into one share per layer."""
     return tuple(share(part) for part in np.split(tile_of_neuron, np.cumsum(sizes)[:-1]))
+
+
+def each_layer(sizes: tuple[int, ...], tiles: int) -> Assignment:
+    """Spread each layer separately, from tile 0 on; a layer with fewer neurons than tiles uses one tile per neuron."""
+    return tuple(LayerShare(np.arange(min(n, tiles), dtype=np.int64), neurons_per_tile(n, min(n, tiles))) for n in sizes)
+
+
+def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Assignment:
+    """Line up the neurons of all layers, and cut this sequence into equal parts, one per tile."""
+    return split_layers(_in_order(sum(sizes), tiles), sizes)
+
+
+def at_random(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> Assignment:
+    """Shuffle all neurons and fill tile after tile; which tiles stay empty is random too."""
+    return split_layers(rng.permutation(rng.permutation(tiles)[_in_order(sum(sizes), tiles)]), sizes)
+
+
+def runs_at_random(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> Assignment:
+    """Cut the list of all neurons into equal runs and put each on a separate random tile."""
+    return split_layers(rng.permutation(tiles)[_in_order(sum(sizes), tiles)], sizes)
+
+
+def _in_order(neurons: int, tiles: int) -> Ints:
+    """Return the tile of each neuron when `neurons` are spread in order over `tiles`."""
+    used = min(neurons, tiles)
+    return np.repeat(np.arange(used, dtype=np.int64), neurons_per_tile(neurons, used))

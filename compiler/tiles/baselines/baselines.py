@@ -1,4 +1,4 @@
-"""Baselines by name."""
+"""Baselines by name, and their placements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines import linear, partition, random_assignment
-from snnc.compiler.tiles.baselines.assignment import Assignment
+from snnc.compiler.tiles.baselines import partition
+from snnc.compiler.tiles.baselines.assignment import Assignment, at_random, each_layer, one_after_the_other, runs_at_random
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.blocks.tile_range import ScatteredRange
@@ -30,10 +30,10 @@ def check_strategy(strategy: str) -> None:
     Raises
     ------
     StrategyError
-        With the known names.
+        The strategy is neither "snnc" nor a baseline.
     """
     if strategy not in (SNNC, *BASELINES):
-        raise StrategyError(f"the strategy {strategy!r} is not known; it is {SNNC}, or a baseline: {', '.join(BASELINES)}.")
+        raise StrategyError(f"the strategy {strategy!r} is unknown; use {SNNC}, or a baseline: {', '.join(BASELINES)}.")
 
 
 def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Assignment]:
@@ -47,11 +47,11 @@ def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[
     sizes = tuple(layer.neurons for layer in problem.network.layers)
     rng = np.random.default_rng(SEED)
     if strategy == "linear":
-        yield linear.each_layer(sizes, tiles)
-        yield linear.one_after_the_other(sizes, tiles)
+        yield each_layer(sizes, tiles)
+        yield one_after_the_other(sizes, tiles)
     elif strategy == "random":
-        yield random_assignment.one_by_one(sizes, tiles, rng)
-        yield random_assignment.in_runs(sizes, tiles, rng)
+        yield at_random(sizes, tiles, rng)
+        yield runs_at_random(sizes, tiles, rng)
     else:
         works, flows = _works(problem), _flows(problem)
         if strategy == "greedy":
@@ -63,7 +63,7 @@ def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[
 
 @lru_cache(maxsize=16)
 def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int, *, recursive: bool) -> Assignment:
-    """Cached: METIS takes seconds, and other window sizes, or machines that differ only in their exchange, repeat the question."""
+    """Let METIS choose the tiles; cached, as METIS takes seconds and problems that differ in windows or exchange have the same graph."""
     return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
@@ -75,14 +75,14 @@ def place(problem: MappingProblem, assignment: Assignment) -> Placement:
 
 
 def _works(problem: MappingProblem) -> tuple[float, ...]:
-    """Return the worker cycles per neuron and step, by layer, when a tile holds as many neurons as it has workers."""
+    """Return the worker cycles per neuron and step, by layer, on a tile with one neuron per worker."""
     workers = problem.target.workers
     whole = Cut(1, workers)
     return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
 
 
 def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
-    """Ids of spikes (or values) sent forward and deltas sent back, spread over the pairs of neurons that they connect."""
+    """Return the bytes of ids (or values) sent forward and of deltas sent back, spread over the pairs of neurons that they connect."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
     found = []
     for link in problem.network.links:

@@ -1,4 +1,4 @@
-"""Placement by graph partitioning: nodes are runs of neurons, edges the traffic between them, and each tile is a part."""
+"""Placement by graph partitioning: nodes are runs of neurons, edges are the traffic between them, and each part is a tile."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.compiler.tiles.errors import NoPartitionerError
 from snnc.compiler.tiles.partition.child_process import ask
 
 MOST_EDGES: Final = 4_000_000
-"""Maximum number of edges of a graph; beyond it, runs of neurons get longer."""
+"""Maximum number of edges of a graph; beyond it, nodes are longer runs of neurons."""
 NODES_PER_TILE: Final = 4
-"""Number of runs per tile, if the neurons suffice and the edges are not too many."""
+"""Number of runs per tile, unless there are too few neurons or too many edges."""
 UNITS: Final = 1000
-"""Work of an average node in the partitioner's integers."""
+"""Work of an average node in the integer weights of the partitioner."""
 
 
 @dataclass(frozen=True)
 class NeuronFlow:
-    """`size` is the number of bytes per step that a neuron of layer `target` and one of layer `source` exchange, forward and backward."""
+    """Bytes per step that a neuron of layer `source` and a neuron of layer `target` exchange, forward and backward: `size`."""
 
     source: int
     target: int
@@ -56,7 +56,7 @@ def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Neu
 
 
 def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, Ints]:
-    """Return the neighbours of all nodes as (start of each node's list, neighbours, weights)."""
+    """Return the adjacency lists of all nodes: start of each node's list, neighbours, integer weights of the edges."""
     from scipy.sparse import coo_array
 
     sources, targets, sizes = [], [], []
@@ -90,7 +90,7 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
     """
     if not has_metis():
         raise NoPartitionerError(
-            "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without."
+            "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without it."
         )
     start, neighbours, edges = make_graph(runs, flows)
     work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
@@ -115,7 +115,7 @@ def has_metis() -> bool:
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
-    """Cut the sequence of nodes into chips of equal work; on a chip, each node, largest first, goes to the least loaded tile."""
+    """Cut the sequence of nodes into chips of equal work; on a chip, assign each node, largest first, to the least loaded tile."""
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
     chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)

@@ -1,1 +1,1 @@
-"""Blocks: the neurons and samples that one vertex of a population processes, and the ranges of tiles that hold them."""
+"""Blocks: the neurons and samples that one vertex of a population processes, and the tiles of populations."""

@@ -1,4 +1,4 @@
-"""The sizes of the blocks on a tile.
+"""Sizes of the blocks on a tile.
 
 A block is the neurons and samples of one worker. Both are split as evenly as possible, so a tile has blocks of at most four sizes.
 """
@@ -17,7 +17,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_grou
 
 @dataclass(frozen=True, eq=False)
 class BlockShape:
-    """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
+    """Blocks of `columns` neurons and `samples` samples, `number` of them on each tile; each field is a number or an array over tiles.
 
     `odd` is 1 where the first sample of a block has an odd number on its tile.
     """
@@ -29,7 +29,7 @@ class BlockShape:
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool = False) -> Iterator[BlockShape]:
-    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; only sizes that occur."""
+    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples, without sizes that do not occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
     step = sample_step(samples, shares, paired=cut.paired)

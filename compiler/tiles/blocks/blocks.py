@@ -1,6 +1,6 @@
-"""All blocks of a population, as arrays. A block is the work of one worker: some neurons for some samples.
+"""All blocks of a population, as arrays. A block is the neurons and samples that one worker processes.
 
-Blocks of one *kind* cost the same, so costs are computed once for each kind.
+Blocks of one *kind* have the same cost, so costs are computed once for each kind.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_grou
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MOST_CODES: Final = 1 << 62
-"""Largest number that can encode a row of numbers, in 64 bits."""
+"""Largest number that may encode a row of numbers in 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks, and arrays over their kinds.
+    """All blocks of a population, and the sizes of their kinds.
 
     Attributes
     ----------
     place, kind
-        Index among the tiles of the population, and kind, of every block.
+        Of each block: the index of its tile among the tiles of the population, and its kind.
     columns
-        Neurons.
+        Neurons of the blocks of each kind.
     first, samples
-        The samples ``[first, first + samples)``.
+        Their samples ``[first, first + samples)``.
     of_tile
-        Samples of its tile.
+        Samples of their tiles.
     group
-        Column group, counted over a replica; 0 if groups of one size cost the same.
+        Their column group, counted over a replica; 0 if column groups of the same size cost the same.
     odd
-        1 if the first sample is an odd one of the tile's.
+        1 if their first sample has an odd number on its tile.
     """
 
     place: Ints
@@ -51,7 +51,7 @@ class Blocks:
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
     """Cut a population into blocks, as :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` does.
 
-    With `distinct_groups`, every column group is a kind of its own.
+    With `distinct_groups`, every column group has its own kind.
     """
     parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups, pairs=pairs))
     place = np.concatenate([place for place, _ in parts])
@@ -61,9 +61,9 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in order, and the distinct row of each row; numbers are not negative.
+    """Return the index of one instance of each distinct row, in order, and the distinct row of each row; no number is negative.
 
-    Equals ``np.unique(axis=0)``, but sorts by one number for each row.
+    Same result as ``np.unique(axis=0)``, but sorts a single code per row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
@@ -76,12 +76,12 @@ def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_key(where: TileRange) -> tuple[object, ...]:
-    """The properties of a range that determine its blocks, except for its tiles."""
+    """Return the properties of a range that determine its blocks, except for its tiles."""
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 
 def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Iterator[tuple[Ints, Ints]]:
-    """Tiles, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
+    """Yield tiles and block sizes, [blocks, 6] in the order of :class:`Blocks` from `columns` on; replicas of one size together."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
@@ -93,7 +93,7 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
-    """Return the tile of each block of a replica, counted within the replica, and the six numbers of each block."""
+    """Return the tile of each block of a replica, counted within the replica, and the six sizes of each block."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares

@@ -1,4 +1,4 @@
-"""The cut of a population: its replicas and column groups, without the number of tiles."""
+"""How a population is cut into replicas and column groups, independent of the number of tiles."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Cut:
     Attributes
     ----------
     replicas
-        Number of groups of tiles that each hold all neurons; a group handles its share of the samples.
+        Number of groups of tiles that each process all neurons, for a share of the samples.
     columns
-        See :mod:`snnc.compiler.tiles.blocks.grouping`.
+        Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.blocks.grouping`.
     paired
-        See :func:`snnc.compiler.tiles.blocks.grouping.split_samples`.
+        Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.blocks.grouping.split_samples`.
     """
 
     replicas: int
@@ -30,13 +30,13 @@ class Cut:
     paired: bool = True
 
     def samples(self, batch: int) -> int:
-        """Maximum number of samples on a tile."""
+        """Return the maximum number of samples on a tile."""
         return int(ceil_div(batch, self.replicas))
 
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts at once, a row for each; results have a column for each number of neurons."""
+    """Several cuts, one per row; results have one column for each number of neurons."""
 
     replicas: Ints
     columns: Ints
@@ -44,12 +44,12 @@ class Cuts:
 
     @classmethod
     def of(cls, some: Sequence[Cut]) -> Cuts:
-        """Stack cuts, one row each."""
+        """Stack cuts, one per row."""
         replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
         return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
 
     def samples(self, batch: int) -> Ints:
-        """Maximum number of samples on a tile, for each cut."""
+        """Return the maximum number of samples on a tile, for each cut."""
         found: Ints = ceil_div(batch, self.replicas)
         return found
 

@@ -1,4 +1,4 @@
-"""The distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
+"""Distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
 groups (at most one per sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
@@ -19,25 +19,25 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def column_groups(neurons: Any, limit: Any) -> Ints:
-    """Column groups of a tile that holds `neurons`."""
+    """Return the number of column groups of a tile with `neurons`."""
     found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
     return found
 
 
 def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
-    """Sample groups of each column group of a tile that holds `neurons` for `samples` samples; with `pairs`, of two samples or more."""
+    """Return the sample groups per column group of a tile with `neurons` and `samples`; with `pairs`, each has two samples or more."""
     most = samples // 2 if pairs else samples
     found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
     return found
 
 
 def column_limits(workers: int) -> tuple[int, ...]:
-    """Limits on column groups that leave no worker without a block: the divisors of `workers`, the largest first."""
+    """Return the limits on column groups that give every worker a block: the divisors of `workers`, the largest first."""
     return tuple(n for n in range(workers, 0, -1) if workers % n == 0)
 
 
 def even_neurons(neurons: Any, limit: Any) -> Ints:
-    """Neurons of a tile with each column group rounded up to an even number, so that 16-bit values fill whole words."""
+    """Return the neurons of a tile, each column group rounded up to an even number, so that 16-bit values fill whole words."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
@@ -55,7 +55,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def mask_units(neurons: Any, limit: Any) -> Ints:
-    """Mask units per sample, of 32 neurons each, on a tile with `neurons`: the same for each column group, set by the largest one."""
+    """Return the mask units (of 32 neurons) per sample on a tile with `neurons`; every column group has as many as the largest one."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
@@ -63,22 +63,22 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 
 
 def mask_unit(count: Any, *, support: bool) -> Any:
-    """32-bit words of a mask unit if the largest column group has `count` neurons.
+    """Return the 32-bit words of a mask unit if the largest column group has `count` neurons.
 
-    One bit per neuron; with `support` a second one, in the other half of the word as long as 16 bits suffice.
+    A neuron has one bit; with `support` it has a second one, in the other half of the same word if the group has at most 16 neurons.
     """
     return 1 + (np.asarray(count) > 16) * support
 
 
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
-    """32-bit words of mask bits per sample on a tile that holds `neurons`, the fullest tile of its population."""
+    """Return the 32-bit words of mask bits per sample on a tile with `neurons`, the fullest tile of its population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Cut ``[0, total)`` into `parts` contiguous (first, count), the larger ones first."""
+    """Cut ``[0, total)`` into `parts` contiguous parts, the larger ones first; yield the start and the length of each."""
     size, larger = divmod(total, parts)
     first = 0
     for part in range(parts):
@@ -88,9 +88,9 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part stays empty.
+    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part is empty.
 
-    Without `paired`, in pairs only if that makes no part larger either.
+    Without `paired`, samples are cut in pairs only if that makes no part larger.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
@@ -98,19 +98,19 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
 
 
 def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
-    """2 if :func:`split_samples` cuts in pairs, else 1."""
+    """Return 2 if :func:`split_samples` cuts the samples in pairs, else 1."""
     n = np.asarray(samples)
     found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
     return found
 
 
 def largest_share(samples: Any, parts: Any, *, paired: Any) -> Any:
-    """Samples of the largest part that :func:`split_samples` makes."""
+    """Return the number of samples in the largest part of :func:`split_samples`."""
     step = sample_step(samples, parts, paired=paired)
     return step * ceil_div(samples // step, parts)
 
 
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:
-    """Neurons of each of `tiles` tiles that share a population, the larger shares first."""
+    """Return the neurons of each of `tiles` tiles that share a population, the larger shares first."""
     size, larger = divmod(neurons, tiles)
     return size + (np.arange(tiles) < larger).astype(np.int64)

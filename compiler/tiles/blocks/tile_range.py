@@ -1,4 +1,4 @@
-"""The tiles of a population's replicas, with the neurons and samples on each."""
+"""Tiles of a population's replicas, with the neurons and samples on each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 
 @dataclass(frozen=True, eq=False)
 class TileRange:
-    """Tiles of a population.
+    """Tiles of a population, with their neurons and samples.
 
-    Replica r holds all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``; all replicas cut the
-    neurons in the same way.
+    Replica r processes all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``. All replicas cut
+    the neurons in the same way.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class TileRange:
 
     @property
     def cut(self) -> Cut:
-        """How the population is cut."""
+        """The cut of the population."""
         return Cut(self.replicas, self.columns, self.paired)
 
     @property
@@ -76,7 +76,7 @@ class TileRange:
         return found
 
     def of(self, replica: int) -> Ints:
-        """Tiles of one replica."""
+        """Return the tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
     def index_of(self, replica: int, tile: int) -> int | None:
@@ -92,18 +92,18 @@ class TileRange:
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
-        """First tiles; first samples and ends of the samples."""
+        """First tiles, first samples and ends of the samples of all replicas."""
         first = np.array([first for first, _ in self.samples], dtype=np.int64)
         counts = np.array([count for _, count in self.samples], dtype=np.int64)
         return np.asarray(self.starts, dtype=np.int64), first, first + counts
 
     def replica_of(self, tile: int) -> int | None:
-        """Return the replica that holds `tile`, None if the population is not there."""
+        """Return the replica on `tile`; None if the population has no neurons there."""
         found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
         return found if found >= 0 and tile < self.starts[found] + self.width else None
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
-        """Return how many of the samples ``[first, stop)`` each of `tiles` processes; the arrays have equal lengths."""
+        """Return the number of samples ``[first, stop)`` that each of `tiles` processes; the arrays have equal lengths."""
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
         there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
@@ -111,18 +111,17 @@ class TileRange:
         return found
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
-        """Return, for each of the population's tiles, how many of the windows with samples ``[first, stop)``, in order, it reads from."""
+        """Return the number of windows that each tile of the population reads; windows have samples ``[first, stop)``, in order."""
         _, begin, end = self._order
         found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
         return np.repeat(found, self.width)
 
-    def replicas_with(self, sample: int, samples: int) -> range:
-        """Replicas that hold some of the samples ``[sample, sample + samples)``."""
-        _, first, last = self._order
-        return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
+    def replica_with(self, sample: int) -> int:
+        """Return the replica that processes `sample`."""
+        return int(np.searchsorted(self._order[2], sample, side="right"))
 
     def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
-        """All replicas repeated, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
+        """Repeat all replicas, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
         return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)
@@ -135,7 +134,7 @@ class ScatteredRange(TileRange):
     Attributes
     ----------
     places
-        The tiles, in ascending order; `starts` holds the first of them.
+        The tiles, in ascending order; `starts` contains the first of them.
     """
 
     places: Ints

@@ -1,1 +1,1 @@
-"""The vertices of a network's populations and relays, one class for each structure."""
+"""The vertices of a network's populations and relays: their classes, loops and code."""

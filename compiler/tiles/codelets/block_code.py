@@ -1,4 +1,4 @@
-"""The code of a population's blocks: the assignments of its kernel that the emitted vertices contain, and the names that they read."""
+"""Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedParameter
 
 @dataclass(frozen=True)
 class BlockCode:
-    """Assignments that some results need, in order, and the names that these and the results read but that are not assigned."""
+    """Assignments that compute results, in order, and `reads`: the names that the assignments or the results read but do not assign."""
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]
@@ -21,7 +21,7 @@ class BlockCode:
 
 @dataclass(frozen=True)
 class HalfState:
-    """A state whose history is stored as float16.
+    """State whose history is stored as float16.
 
     `index` is its position among the states, and `offset` is subtracted before rounding. The adjoint reads the state `before` a step,
     `after` it, or both.
@@ -36,7 +36,7 @@ class HalfState:
 
 @dataclass(frozen=True)
 class BackwardCode(BlockCode):
-    """The code of the adjoint of a step.
+    """Code of the adjoint of a step.
 
     Attributes
     ----------
@@ -54,17 +54,17 @@ class BackwardCode(BlockCode):
 
 
 def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockCode:
-    """Return the code that `results` need."""
+    """Return the code that computes `results`."""
     results = set(results)
     code = live(assignments, results)
     return BlockCode(code, frozenset(reads(code, results)))
 
 
 def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> BlockCode:
-    """Return the code of a step.
+    """Return the code of a forward step.
 
-    `supports` are the outputs whose masks also mark neurons in the support of the surrogate; with `saved`, values are stored for the
-    adjoint.
+    `supports` are the outputs whose masks also mark neurons in the support of the surrogate. With `saved`, values are also stored for
+    the adjoint.
     """
     kernel = layer.kernel
     used = {source.buffer for source in layer.sent} | set(layer.recorded)

@@ -1,4 +1,4 @@
-"""The codelets of a population's blocks: their classes, and the number of vertices of each class."""
+"""Codelets of a population's blocks: their classes, and the number of vertices of each class."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
-"""Returns the form of the tables of one side of an indexed connection."""
+"""Function that returns the form of the tables of one side of an indexed connection."""
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that the tables have for nearly every placement; it differs only if all runs are cut down to single values."""
+    """Return the form that tables have in nearly every placement; the actual form differs only if all runs shrink to single values."""
     return link.estimated_form
 
 
@@ -100,11 +100,11 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
     return sorted(layer.outputs.index(source.buffer) for source in layer.sent if source in windowed)
 
 
-# ---- an estimate --------------------------------------------------------------------------------------------------------------
+# ---- an estimate before placement ----------------------------------------------------------------------------------------------
 
 
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes of codelets on a tile with blocks of `layer` and a relay of its output, before anything is placed."""
+    """Estimate the bytes of codelets on a tile with blocks of `layer` and a relay of its output, before anything is placed."""
     return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 

@@ -1,13 +1,13 @@
-"""The loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
+"""Loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
 
-The numbers of their iterations depend on these amounts:
+Their trip counts depend on these amounts:
 
 * of the block: ``samples`` and ``count`` (neurons);
-* of a connection into it: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
-  (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
+* of an incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate),
+  ``width`` (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
 * of tables: ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of several), ``values``
   (that the runs add up or choose from) and ``sample_values`` (``values`` times samples);
-* of a connection out of the block: ``outputs`` (neurons of the target), ``unaligned`` (1 if a pair of samples cannot be read by one load);
+* of an outgoing connection: ``outputs`` (neurons of the target), ``unaligned`` (1 if a pair of samples cannot be read with one load);
 * of a window of returned gradients: ``windows``, ``searches`` and ``own`` (neurons of the block).
 """
 
@@ -38,7 +38,7 @@ class Reads(Protocol):
 
     @property
     def form(self) -> TableForm | None:
-        """The form of its tables; None if it has no tables, or if the loops of all forms are wanted."""
+        """The form of its tables; None if it has no tables, or if the loops of all forms are requested."""
 
 
 def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
@@ -54,7 +54,7 @@ def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]
 def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Reads], returning: int) -> tuple[Loop, ...]:
     """Return the loops of the adjoint of a step, or of a further window of it.
 
-    It adds to gradients of weights of `read` and forms partial products for the sources of `back`; gradients return in `returning` windows.
+    It adds to weight gradients of `read` and forms partial products for the sources of `back`; gradients return in `returning` windows.
     """
     return (
         *forward_loops(cost, read),
@@ -77,7 +77,7 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
 
 
 def converted(cost: CodeletCost, link: Link) -> int:
-    """Return the cycles in which a weight that is not of a dense connection is converted; the adjoint reads none and has no such cost."""
+    """Return the cycles to convert a weight of a connection that is not dense; the adjoint reads no weights, so its cost is 0."""
     return cost.narrow if link.half else 0
 
 
@@ -141,7 +141,7 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
-    """Return the loops of a block that adds up the gradients from the targets of `links`, which are numbered in this order."""
+    """Return the loops of a block that sums the gradients from the targets of `links`; loops are numbered in this order."""
     found = list(looping("samples", SAMPLES, cost.sample))
     for index, (link, form) in enumerate(links):
         place: Place = ("outgoing", index)
@@ -160,7 +160,7 @@ def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None
 
 
 def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
-    """Two samples at a time."""
+    """Yield the loops for tiles with several samples, which process two samples at a time."""
     rows = sweeps(SAMPLES, SAMPLE_SWEEP) * cost.row + pairs(SAMPLES) * cost.product
     yield from looping("sweeps over deltas", COUNT * sweeps(SAMPLES, SAMPLE_SWEEP), cost.sweep, place)
     yield from looping("sums of a sweep", COUNT * SAMPLES, cost.swept_column, place)
@@ -169,7 +169,7 @@ def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _one_sample(cost: CodeletCost, place: Place) -> Iterator[Loop]:
-    """Two outputs at a time, for runs of four, two and one columns."""
+    """Yield the loops for tiles with one sample, which process two outputs at a time, in runs of four, two and one columns."""
     runs = FunctionCall("dot_sweeps", COUNT)
     yield from looping("sweeps over deltas", runs, cost.sweep, place)
     yield from looping("sums of a sweep", COUNT, cost.swept_column, place)

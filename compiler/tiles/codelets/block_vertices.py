@@ -1,4 +1,4 @@
-"""Vertices of a population's blocks: its steps, their adjoints, further windows, gradients of sources."""
+"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 NUMBERS: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
-"""Type of the numbers in tables by their bytes."""
+"""Element type of table entries, by bytes."""
 _WINDOWS: Final = (
     constant("stage", "iteration in which the population runs step 0", "int"),
     constant("interval", "iterations from one step to the next", "int"),
@@ -43,10 +43,10 @@ _FIRST: Final = constant("first", "first neuron of the block")
 
 @dataclass(frozen=True)
 class BlockLink:
-    """A connection as the vertices of its target's blocks see it; `index` numbers its fields.
+    """A connection and the properties that its target's vertices depend on; `index` numbers its fields.
 
-    `returned`: the gradient of its source returns in windows; `limited`, `limited_back`: further windows follow its first one, forward or
-    backward; `form`: that of the target's tables, if tables define the connection.
+    `returned`: the gradient of its source returns in windows. `limited`, `limited_back`: further windows may follow the first one, forward
+    or backward. `form`: the form of the target's tables, if tables define the connection.
     """
 
     index: int
@@ -58,7 +58,7 @@ class BlockLink:
 
     @property
     def read_backward(self) -> bool:
-        """Whether the backward step reads the window, for weights or for the entries that a maximum chose."""
+        """Whether the backward step reads the window, for weights or for the entries chosen by a maximum."""
         return self.link.read_backward
 
 
@@ -103,9 +103,9 @@ def backward(
     code: BackwardCode,
     returning: Sequence[BusSource],
 ) -> VertexSpec:
-    """Return the adjoint of a step.
+    """Return the vertex that runs the adjoint of a step.
 
-    It adds to the gradients of weights of `links` and of their sources. Gradients of `returning` sources return to the block in windows.
+    It adds to the weight gradients of `links` and to the gradients of their sources. Gradients of `returning` sources return in windows.
     """
     kernel = layer.kernel
     added = [link for link in links if link.read_backward or link.returned]
@@ -165,9 +165,9 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
 
 
 def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
-    """Return the vertex that adds the gradients from the targets of `links` to a block's outputs.
+    """Return the vertex that adds the gradients from the targets of `links` to the output gradients of a block.
 
-    Each connection comes with the form of its source's tables.
+    Each connection comes with the form of its source tables.
     """
     fields = list(_SOURCES)
     for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
@@ -182,7 +182,7 @@ def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link,
 
 
 def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) -> list[BusSource]:
-    """Return the `sources` whose output gradient the adjoint reads."""
+    """Return the `sources` whose output gradients the adjoint reads."""
     return [source for source in sources if f"d_o{layer.outputs.index(source.buffer)}" in code.reads]
 
 
@@ -192,12 +192,12 @@ def has_ring(layer: Layer, buffer: str) -> bool:
 
 
 def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
-    """Return whether sources read the gradient of a current to form their own."""
+    """Return whether sources read the gradient of the current of `port` to compute their own gradients."""
     return any(link.link.port == port and link.link.input_gradient and not link.returned for link in links)
 
 
 def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
-    """Return whether sources read the gradient of a current as float16."""
+    """Return whether sources read the gradient of the current of `port` as float16."""
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
@@ -253,7 +253,7 @@ def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
 
 
 def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Weights as stored with the target, or the state of a maximum."""
+    """Yield weights as stored on the target's tiles, or the state of a maximum."""
     for link in links:
         i, of = link.index, link.link
         if link.form is not None:
@@ -275,7 +275,7 @@ def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
 
 
 def _table_weights(i: int, link: Link) -> Iterator[FieldSpec]:
-    """Yield the weights that a table refers to, then the biases; float16 weights are an array of their own."""
+    """Yield the weights that a table refers to, then the biases; float16 weights are a separate array."""
     if not link.half:
         yield run("input", "float", f"weight{i}", "weights, and biases")
         return
@@ -290,7 +290,7 @@ def _choice(name: str, i: int) -> FieldSpec:
 
 
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Private sums of weight gradients; the entries that a maximum chose."""
+    """Yield private sums of weight gradients, or the entries chosen by a maximum."""
     for link in links:
         i, of = link.index, link.link
         if link.form is not None and of.read_backward:
@@ -307,7 +307,7 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
-    """Values as float16, in whole words."""
+    """Return a field of float16 values, padded to whole words."""
     return run(way, "half", name, holds, align=4)
 
 
@@ -327,14 +327,14 @@ def _parameter(name: str, holds: str, shared: bool) -> FieldSpec:
 
 
 def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
-    """Parameters that the code reads."""
+    """Yield the parameters that the code reads."""
     for i, shared in enumerate(layer.parameters):
         if f"a{i}" in code.reads:
             yield _parameter(f"param{i}", "a parameter", shared)
 
 
 def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
-    """Gradients that return to the block in windows."""
+    """Return the fields of gradients that return to the block in windows."""
     return (
         constant(f"offset_back{i}", "iteration in which the bus shows step 0", "int"),
         constant(f"last_back{i}", "last step shown on the bus", "int"),
@@ -353,12 +353,12 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
 
 
 def delta_of_pairs(i: int) -> FieldSpec:
-    """Deltas; one load may read two samples."""
+    """Return the field of the deltas of a target, aligned so that one load can read two samples."""
     return run("input", "float", f"delta{i}", "the target's deltas", 8)
 
 
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
-    """The deltas of a target, and the weights of its connection as they are stored with the source."""
+    """Yield the deltas of a target, and the weights of its connection as stored on the source's tiles."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
     if link.half:
         holds = "weights, in rows of even length" if link.dense else "weights"

@@ -1,4 +1,4 @@
-"""The vertices of a source's relays: their classes, and the number of each."""
+"""Vertices of a source's relays: their classes, and the number of vertices of each class."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from snnc.compiler.tiles.vertices.relay_vertices import (
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
-"""Key of the class, its description, and its vertices on a relay."""
+"""Key of the class, vertex specification, and number of vertices on a relay."""
 
 
 def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
-    """Return the classes of the vertices that each relay of `source` has."""
+    """Yield the classes of vertices on each relay of `source`."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
         for forward in (True, False)[: 1 + problem.training]:
@@ -58,7 +58,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
 
 
 def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
-    """The form in which relays store the spikes of a source."""
+    """Return the form in which relays store the spikes of a source."""
     support = source in problem.windowed
     room = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
     limited = problem.mode == "drop" and not source.external and source not in problem.bits
@@ -68,7 +68,7 @@ def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
 def _codelet(
     problem: MappingProblem, vertex: VertexSpec, source: BusSource, buses: Sequence[Bus], *, forward: bool, number: int = 1
 ) -> Codelet:
-    """A class that shows windows in the forward pass or backward."""
+    """Return a class of vertices that write windows, in the forward or the backward pass."""
     requests = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
     shown = tuple(
         (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses
@@ -79,14 +79,14 @@ def _codelet(
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """The class that joins the ids found by workers, or shows windows; backward, these may also contain the gradient support."""
+    """Return the class that merges the ids found by workers, or writes windows; backward, these may also contain the gradient support."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)
 
 
 def _next(problem: MappingProblem, source: BusSource, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
-    """The classes for further windows: one vertex for all buses, or one for each if relays store bits."""
+    """Yield the classes for further windows: one vertex for all buses, or one per bus if relays store bits."""
     stored, windows = stored_spikes(problem, source), [problem.further.window(bus.id, forward=not backward) for bus in limited]
     if source in problem.bits:
         for bus, window in zip(limited, windows, strict=True):

@@ -1,1 +1,1 @@
-"""Predicted cycles of every superstep."""
+"""Worker cycles of blocks, and the work of tiles in each superstep."""

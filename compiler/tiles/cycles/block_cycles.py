@@ -13,15 +13,16 @@ from snnc.compiler.tiles.blocks.block_shapes import BlockShape
 from snnc.compiler.tiles.blocks.cut import AnyCut
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
-from snnc.compiler.tiles.cycles.gradient_counts import returned_amounts
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.cycles.sparse_values import nonzero_rows
+from snnc.compiler.tiles.indexed.halvings import expected_halvings
 from snnc.compiler.tiles.mapped.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
+LEAST_SILENCE: Final = 1e-12
+"""Lower bound on the probability that a spike does not occur, so that its logarithm is finite."""
 
 
 def block_cycles(
@@ -35,22 +36,22 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Expected worker cycles of one run of the largest block with the busiest samples, including the start of its vertex.
+    """Return the expected worker cycles of one run of the largest block with the busiest samples, including the start of its vertex.
 
     Parameters
     ----------
     problem, layer
         The mapping problem, and the population.
     cut
-        How the tile's neurons and samples are cut.
+        The cut of the tile's neurons and samples.
     neurons, samples
         Neurons and samples of the tile, numbers or arrays.
     part
         One of :data:`PARTS`.
     holdings
-        Sizes of the tables of indexed connections there; estimated by default.
+        Sizes of the tables of indexed connections on the tile; estimated by default.
     even
-        Assume that every sample sees the mean.
+        Use the mean number of events for every sample.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
@@ -63,13 +64,13 @@ def block_cycles(
     )
     if part == "backward" and problem.returned_buses(layer):
         loops = block_loops(problem, layer, "backward")["returned", 0]
-        found = found + cycles_of(loops, returned_amounts(problem, layer, columns, each))
+        found = found + cycles_of(loops, _returned_amounts(problem, layer, columns, each))
     return found
 
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of the windows of a block's connections for a sample: spikes, and entries of backward windows."""
+    """Contents of the windows of a block's connections, per sample: spikes, and entries of backward windows."""
 
     events: Callable[[Link], Any]
     entries: Callable[[Link], Any]
@@ -78,7 +79,7 @@ class WindowContents:
 
 
 def expected(problem: MappingProblem) -> WindowContents:
-    """Return the means."""
+    """Return the mean contents."""
     events = problem.window_events
     return WindowContents(
         events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
@@ -86,7 +87,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the events of the slowest of all blocks with a given number of samples."""
+    """Return the contents for the slowest of all blocks with `samples` samples."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]
@@ -101,9 +102,9 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 def shape_cycles(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
-    """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
+    """Return the worker cycles of a block with some of the tile's `samples`, including the start of its vertex.
 
-    Backward, without its own neurons in returning windows.
+    `holdings` gives the table sizes of the tile. Backward, the search for the block's own neurons in returning windows is not included.
     """
     found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
@@ -115,7 +116,7 @@ def shape_cycles(
 
 
 class BlockRun(NamedTuple):
-    """Loops of a block with their amounts, and the connection that they belong to; `alone` are those of tiles with one sample."""
+    """Loops of a block with their amounts and their connection; `alone` are the loops on a tile with one sample."""
 
     link: Link | None
     amounts: dict[str, Any]
@@ -142,33 +143,33 @@ def block_runs(
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward`."""
+    """Return the connections whose windows a block reads: all in the forward pass; backward those with :attr:`Link.read_backward`."""
     return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
 def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
-    """Amounts of a connection that a block reads."""
+    """Return the amounts of a connection into a block."""
     if link.indexed is not None:
         held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
         passed = contents.passed(link) if link.events else 0.0
         return target_amounts(link, held, shape.samples, events, passed, problem.window_events(link))
     if link.events:
         return {"events": shape.samples * contents.events(link)}
-    return {"width": link.inputs, "nonzero": shape.samples * link.inputs * nonzero_rows(problem, link) if link.sparse_values else 0}
+    return {"width": link.inputs, "nonzero": shape.samples * link.inputs * _nonzero_rows(problem, link) if link.sparse_values else 0}
 
 
 def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> dict[str, Any]:
-    """Amounts of a connection out of a block with some of the `of_tile` samples that its tile has."""
+    """Return the amounts of a connection out of a block; its tile has `of_tile` samples."""
     if link.indexed is not None:
         return source_amounts(link, holdings(link.indexed, "source").largest, shape.columns, shape.samples)
     return {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd} if link.dense else {}
 
 
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
-    """Tile cycles of one time step, a row for each part of it; placement balances these.
+    """Return the tile cycles of one time step, one row for each of its parts; placement balances these.
 
-    Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step; of several cuts [rows, cuts,
-    neurons].
+    Rows: forward, backward, source gradients (computing and receiving), and the step's share of the update. For :class:`Cuts`, the result
+    is [rows, cuts, neurons].
     `even` as in :func:`block_cycles`.
     """
     samples = cut.samples(problem.batch)
@@ -184,7 +185,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
 
 
 def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Cycles of the exchange before each part, without fragments."""
+    """Return the exchange cycles before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     read = problem.whole_deltas_into(layer)
@@ -195,7 +196,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
+    """Return the cycles of the update per iteration: sum private gradients, exchange shares between replicas, and update them."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
@@ -211,3 +212,36 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
 
+
+# ---- amounts of returned gradients and of sparse values ---------------------------------------------------------------------
+
+
+def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    """Return the expected amounts of a block's own neurons in all windows that return to it."""
+    found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
+    for bus in problem.returned_buses(layer):
+        support = problem.support_events(bus)
+        spikes = min(problem.events(bus.source), bus.capacity, support)
+        found["windows"] = found["windows"] + samples
+        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
+        found["own"] = found["own"] + samples * columns * support / bus.source.width
+    return found
+
+
+def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
+    """Return the fraction of pairs of input values that are not both 0; a value is 0 if none of its summed spikes occurs.
+
+    Spikes are assumed to be independent, each with the rate of its value if that was measured.
+    """
+    return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _count_nonzero_rows(problem, link))
+
+
+def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
+    all_zero = np.zeros(link.inputs + link.inputs % 2)
+    for feeding in problem.by_id[link.source.owner].incoming:
+        assert feeding.indexed is not None
+        entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
+        rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
+        rate = rate if relative is None else rate * relative
+        np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], LEAST_SILENCE)))
+    return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())

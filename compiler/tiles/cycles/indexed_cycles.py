@@ -1,4 +1,4 @@
-"""The cycles and bytes that indexed connections add to blocks."""
+"""Cycles and bytes that indexed connections add to blocks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 
 TABLES: Final = "tables"
-"""The category of memory that tables are counted in."""
+"""Memory category of tables."""
 Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
-"""Returns the amounts in a connection's tables on each tile."""
+"""Function that returns the amounts in a connection's tables on each tile."""
 
 
 def estimated(neurons: Any, groups: Any) -> Holdings:
@@ -26,13 +26,13 @@ def estimated(neurons: Any, groups: Any) -> Holdings:
 
 
 def chunks(samples: Any) -> Any:
-    """Return how often the source gradient walks through its tables; a walk covers 8, 2 or 1 samples."""
+    """Return the number of walks of the source gradient through its tables; each walk covers 8, 2 or 1 samples."""
     rest = samples % 8
     return samples // 8 + rest // 2 + rest % 2
 
 
 def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    """Return the amounts of one connection on its source's side; a maximum walks through its table only once."""
+    """Return the amounts of an indexed connection on its source's side; a maximum walks through its table only once."""
     rounds = 1 if link.chooses else chunks(samples)
     return {
         "found_rows": rounds * columns,
@@ -58,10 +58,10 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Return the amounts of one connection on its target's side, for `events` events per sample.
+    """Return the amounts of an indexed connection on its target's side, for `events` events per sample.
 
     `passed` is the fraction of a table's keys that the search for these events passes, see :func:`keys_passed`. `usual` is the mean number
-    of events; the binary search for a block's first event is priced by it, since its length hardly depends on the number of events.
+    of events; the binary search for a block's first event is priced with it, since its length hardly depends on the number of events.
     A block then walks through the events from its first source to its last, and reads one more. Keys can come after the last event only if
     the block's sources extend to the end of all sources.
     """
@@ -81,7 +81,7 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
 
 
 def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
-    """Return the increase of :func:`target_amounts` for `events` more events in a sample, or for a fraction `passed` of the keys."""
+    """Return the increase of :func:`target_amounts` by `events` events of a sample, or by a fraction `passed` of the keys."""
     more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
     return {name: more[name] - less[name] for name in more}
 
@@ -95,7 +95,7 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 def indexed_bytes(
     problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
 ) -> dict[tuple[str, str], Any]:
-    """Return bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without owned weights."""
+    """Return bytes by category and lifetime: tables, copies of weights, private gradients of each share; owned weights excluded."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
     # The gradients of a target's weights do not need the weights. If the backward pass runs forward again, it reads them until its end.
@@ -124,7 +124,7 @@ def indexed_bytes(
 
 
 def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:
-    """Return the bytes of what groups use of theta: biases are float32, weights may be float16."""
+    """Return the bytes of a copy of the weights that a connection's tables use: biases are float32, weights may be float16."""
     return HALF * held["size"] + (FLOAT - HALF) * held["biases"] if link.half else FLOAT * held["size"]
 
 
@@ -144,9 +144,9 @@ def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas
 
 
 def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
-    """Return how many numbers `owned` weights need, by category and lifetime; `learned` of them are updated.
+    """Return how many values `owned` weights need, by category and lifetime; `learned` of them are updated.
 
-    Every worker sums a share of the gradients.
+    Every worker stores its own sum of the gradients.
     """
     return {
         ("weights", "always"): owned,

@@ -1,4 +1,4 @@
-"""The compute load of tiles in a superstep: vertices, distributed to the workers of their tile, in every iteration."""
+"""Compute load of tiles in a superstep: vertices, assigned to the workers of their tile, with their cycles in every iteration."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from snnc.compiler.tiles.vertices.loops import Loop, Values
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUPERVISOR: Final = 11.0
-"""Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
+"""Tile cycles that the supervisor needs to start all workers on one vertex (docs/reference/emulator.md)."""
 ASSIGNED: Final = 300_000
-"""Maximum number of vertices that are assigned to workers one by one; if there are more, this is done for a sample of the iterations."""
+"""Maximum number of vertices that are assigned to workers one by one; if there are more, only a sample of the iterations is assigned."""
 AT_ONCE: Final = 1 << 21
 """Number of vertex cycles that are copied at a time."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
-"""Returns the loops of the vertices of a kind, given its index among the kinds that were added together."""
+"""Function that returns the loops of a kind of vertices, given its index among the kinds that were added together."""
 
 
 def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
-    """Yield loops in the form that plans show, with `of` appended to their names; of amounts that are arrays, use the element `kind`."""
+    """Yield loops in the form stored in plans, with `of` appended to their names; amounts that are arrays are indexed with `kind`."""
     of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
     for loop in loops:
         trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
@@ -57,10 +57,10 @@ class Work:
 
 
 class Load:
-    """Vertices of one compute set. Worker cycles are added; :attr:`cycles` and :attr:`busiest` return tile cycles."""
+    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` return tile cycles."""
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
-        """Consider the first `iterations` iterations of a sequence, by default all."""
+        """Count the first `iterations` iterations of a sequence, by default all."""
         self.problem = problem
         self.whole = iterations is None
         self.chosen = problem.timeline.before(iterations)
@@ -72,7 +72,7 @@ class Load:
         self._number = 0
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
-        """Add to each of `tiles` `number` vertices that have a step in every run; `amounts` are the trip counts of their loops."""
+        """Add to each of `tiles` `number` vertices that run a step in every iteration; `amounts` are the trip counts of their loops."""
         cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
 
@@ -83,7 +83,7 @@ class Load:
         self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
-        """Add to each of `tiles` (a tile may occur several times) `number` vertices that take `cycles` cycles in every run.
+        """Add `number` vertices that take `cycles` cycles in every run to each of `tiles`, in which a tile may occur several times.
 
         `loops` returns the loops of the vertices on a tile, given the index of the tile in `tiles`.
         """
@@ -114,7 +114,7 @@ class Load:
         self._number += len(cycles)
 
     def in_chosen(self, cycles: Floats) -> Floats:
-        """Select from cycles in all iterations, [kinds, iterations], the iterations in which this set runs."""
+        """Select the iterations in which this set runs from cycles in all iterations, [kinds, iterations]."""
         return cycles if self.whole else cycles[:, self.chosen]
 
     @property
@@ -132,7 +132,7 @@ class Load:
 
     @cached_property
     def _all(self) -> tuple[Ints, Ints, Floats]:
-        """Tile and kind of every vertex, and cycles [kinds, iterations]."""
+        """Tile and kind of every vertex, and the cycles of all kinds, [kinds, iterations]."""
         if not self._tiles:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1))
         return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._number))
@@ -170,7 +170,7 @@ class Load:
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
-        # If every vertex has its own worker, the longest vertex of all tiles decides: such tiles need not be distinguished.
+        # If every vertex has its own worker, the longest vertex of all tiles sets the time, so these tiles need no separate treatment.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
         own = tiles if serial is None else tiles[~serial]
         crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
@@ -192,7 +192,7 @@ class Load:
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
-        """Cycles that were added together, and which of their kinds are among `kinds`."""
+        """Yield the cycles that were added together, and which of their kinds are among `kinds`."""
         first = 0
         for part in self._cycles:
             yield part, kinds[first : first + len(part)]
@@ -204,7 +204,7 @@ class Load:
         return int(self.cycles.argmax())
 
     def slowest_loops(self) -> tuple[PhaseLoop, ...]:
-        """Loops of the slowest vertex on the slowest tile (both on average), most cycles first; empty if the vertex does not name them."""
+        """Return the loops of the slowest vertex on the slowest tile (both on average), most cycles first; it may have none."""
         slowest, found = 0.0, None
         for tiles, kinds, cycles, loops, first in zip(
             self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
@@ -217,12 +217,12 @@ class Load:
 
     @cached_property
     def _groups(self) -> TileGroups:
-        """Group the tiles with the same vertices, so that each group is examined once."""
+        """Tiles that have vertices, grouped by equal sets of vertices, so that each group is computed once."""
         tiles, kind, _ = self._all
         return self._group_tiles(tiles, kind, np.arange(self._number))
 
     def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
-        """Groups of tiles with the same vertices, whose kinds are indices into `used`."""
+        """Return the groups of tiles with the same vertices, whose kinds are indices into `used`."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
@@ -246,7 +246,7 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
+    """Return the numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found
@@ -254,7 +254,7 @@ def _labels(number: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TileGroups:
-    """Tiles that compute, the group of equal tiles of each, and tile cycles [groups, iterations]."""
+    """Tiles that compute, the group of each (tiles of a group have the same vertices), and tile cycles [groups, iterations]."""
 
     tiles: Ints
     of_tile: Ints
@@ -262,14 +262,14 @@ class TileGroups:
 
 
 def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
-    """[tiles, iterations]: worker cycles until the last worker is done, if each takes the longest remaining vertex (Graham's LPT rule).
+    """Return [tiles, iterations]: worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first).
 
     Parameters
     ----------
     where
         Tile of every vertex, ascending.
     cycles
-        [vertices, iterations].
+        Cycles of every vertex, [vertices, iterations].
     tiles, workers
         Number of tiles, and of workers on each.
     """
@@ -292,9 +292,9 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
 
 
 def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
-    """Do the same, [tiles, iterations], for tiles with the same number of vertices, [tiles, vertices, iterations].
+    """Return [tiles, iterations] as :func:`makespans` does, for tiles with the same number of vertices, [tiles, vertices, iterations].
 
-    Vertices are assigned one by one in at most `most` iterations.
+    Vertices are assigned one by one in at most `most` iterations; the time of the others is scaled from these.
     """
     tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

@@ -1,1 +1,1 @@
-"""Bytes that tiles and chips exchange before each superstep."""
+"""Exchange before each superstep: bytes and fragments of tiles, and bytes between chips."""

@@ -1,10 +1,10 @@
-"""The reduction of partial input gradients: it assigns them to the tiles that add them.
+"""Reduction of partial input gradients: the tiles that add the partial products of each bus.
 
-A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
-weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
-entries cut over tiles of the producers' chip; the relays add the parts of their samples and show the sums to the source.
-Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` chooses the
-cheapest number.
+A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) by its own columns of the
+weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers; the entries of each
+group are spread over tiles of the producers' chip. In stage two, the relays add the parts for their samples and write the sums to windows
+for the source. Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts`
+chooses the cheapest number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 @dataclass(frozen=True, eq=False)
 class BusReduction:
-    """Stage one for one bus: the columns of :class:`~snnc.compiler.ir.plan.PartialSum`, a row for each vertex.
+    """Stage one for one bus: the columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
 
     `producers` are the tiles whose partial products are added, for each range of samples (first, count) that is computed together.
     """
@@ -51,7 +51,7 @@ class BusReduction:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One part of the sums of a bus for a range of samples: consecutive producers."""
+    """One part of the sums of a bus for a range of samples: `producers` consecutive producers from `first` on."""
 
     bus: Bus
     part: int
@@ -70,7 +70,7 @@ def returning(problem: MappingProblem, bus: Bus) -> tuple[Link, ...]:
 
 
 def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
-    """Return the tile of every column group that forms partial products for `bus`, in the order connection, tile, neuron.
+    """Return the tile of every column group that computes partial products for `bus`, in the order connection, tile, neuron.
 
     The keys are ranges of samples (first, count): the largest that are not split between replicas of a target.
     """
@@ -78,13 +78,13 @@ def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileR
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
     found = {}
     for first, stop in pairwise(edges):
-        tiles = [np.repeat(where.of(where.replicas_with(first, 1).start), column_groups(where.neurons, where.columns)) for where in targets]
+        tiles = [np.repeat(where.of(where.replica_with(first)), column_groups(where.neurons, where.columns)) for where in targets]
         found[first, stop - first] = np.concatenate(tiles)
     return found
 
 
 def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, BusReduction]:
-    """Plan the reduction of every bus whose gradient comes back in windows, by bus id."""
+    """Plan the reduction of every bus whose gradient returns in windows, by bus id."""
     buses = [bus for bus in problem.buses if bus.id in problem.windowed_buses]
     producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
     work = _work_by_chip(problem, buses, producers)
@@ -117,12 +117,12 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
-    """Return the worker cycles of adding up the windows of `samples` samples; with few producers, most of them are set-up."""
+    """Return the worker cycles to add the windows of `samples` samples; with few producers, most of these cycles are set-up."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
 def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
-    """Return the number of parts with the shortest predicted time of both stages; stage one has `tiles` tiles for `samples` samples."""
+    """Return the number of parts with the shortest predicted time of both stages; stage one uses `tiles` tiles for `samples` samples."""
     target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
     each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
@@ -135,7 +135,7 @@ def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int
 
 
 def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
-    """Return the cycles in which a tile receives and adds `inner` rows of `elements` floats; two elements take `pair` worker cycles."""
+    """Return the cycles to receive and add `inner` rows of `elements` floats on a tile; two elements take `pair` worker cycles."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
     found: Floats = exchange + (elements / 2) * pair
@@ -163,7 +163,7 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
-    """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
+    """Yield each job with its tiles ``[first, stop)``; the jobs of a chip share its tiles in proportion to their work."""
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Owners of the weights of indexed connections under a placement, and the tiles that use them."""
+"""Owners of the weights of indexed connections under a placement, and the tiles that use these weights."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Ownership:
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
-    """Tile ranges of its target, and of its source if that copies weights."""
+    """Tile ranges of the target, and of the source if it copies weights."""
 
     @cached_property
     def owners(self) -> Owners:
-        """The owners of its weights."""
+        """The owners of the weights."""
         where, tables = self.target, self.indexed.tables("target", self.target)
         return find_owners(
             self.indexed.map, tables.used, where.starts[0] + group_tiles(where), np.sort(where.tiles),
@@ -38,17 +38,17 @@ class Ownership:
 
     @cached_property
     def halves(self) -> npt.NDArray[np.bool_]:
-        """For each owner, whether its elements are float16: weights may be, biases are not."""
+        """For each owner, whether its elements are float16: weights may be float16, biases are float32."""
         return (self.owners.first < self.indexed.map.weights) & self.link.half
 
     @cached_property
     def sizes(self) -> Ints:
-        """For each owner, the bytes of a number that it owns."""
+        """For each owner, the bytes of one of its elements."""
         return np.where(self.halves, HALF, FLOAT).astype(np.int64)
 
     @property
     def placed(self) -> bool:
-        """Whether the order of its weights is not that of the model's array, so that random rounding needs a table of their places."""
+        """Whether the order of the weights differs from the model's array, so that random rounding needs a table of their positions."""
         return self.indexed.map.reordered
 
     @cached_property
@@ -74,7 +74,7 @@ class Ownership:
         return self._uses("source", self.source)
 
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """For each replica: tile, owner and number of elements of every piece that a group receives from one owner."""
+        """Yield for each replica the tile, owner and number of elements of every piece that a group receives from one owner."""
         where = self.target if side == "target" else self.source
         assert where is not None
         tile, owner, elements = self.target_uses if side == "target" else self.source_uses
@@ -82,18 +82,19 @@ class Ownership:
             yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Return, for each of a replica's `uses`, whether it is sent as one piece with the previous one.
+        """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
 
-        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, that is the memory of groups:
-        it marks the tiles of the replica whose groups have a single block (private sums follow the other groups). Otherwise it is that of
-        owners, where elements are in the order of their numbers; the copies of a tile's groups are one after the other.
+        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, this is the memory of groups:
+        `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without
+        it, this is the memory of owners, where elements are in the order of their numbers, and the copies of a tile's groups follow
+        each other.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
         assert where is not None
         group, _, first, elements = self.target_pieces if side == "target" else self.source_pieces
         if single is None:
-            # Float16 weights of an owner take whole words, and biases lie in another array.
+            # Float16 weights of an owner fill whole words, and biases are in another array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
             follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:
@@ -103,7 +104,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
-        """Group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
+        """Return group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -120,6 +121,6 @@ class Ownership:
 
 
 def group_tiles(where: TileRange) -> Ints:
-    """Tile of each group of a replica, counted in the replica."""
+    """Return the tile of each group of a replica, as an index in the replica."""
     found: Ints = np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))
     return found

@@ -1,4 +1,4 @@
-"""The exchange of indexed connections: deltas that are read row by row, gradients sent to owners, weights sent back from owners."""
+"""Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sample_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
 from snnc.compiler.tiles.indexed.indexed_links import Side
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
-    """Before B1: add the deltas of targets that tiles of their sources read.
+    """Add, before B1, the deltas that tiles of sources read from targets.
 
     A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
     connection reads anyway cost nothing.
@@ -41,12 +41,12 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if target not in whole:
                 _read_rows(layout, traffic, links, reader)
             for link in links:
-                if link.chooses:  # the numbers of the chosen entries are its own
+                if link.chooses:  # every such connection has its own numbers of chosen entries
                     _read_rows(layout, traffic, [link], reader)
 
 
 def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
-    """Add rows by their expected numbers; those of several connections are expected to differ."""
+    """Add the expected number of rows; rows of different connections are assumed to differ."""
     assert link.indexed is not None
     reader, times = layout.range_of(layer), (not whole) + link.chooses
     amounts = layout.holdings(layer)(link.indexed, "source").total
@@ -54,11 +54,11 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add the rows that the tiles of `reader` read of the population that `links` lead to, each once."""
+    """Add the rows of the target of `links` that the tiles of `reader` read, each once."""
     writer = layout.range_by_id(links[0].target)
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
-    begins = np.ones(len(row), bool)  # consecutive rows of a tile are sent as one piece
+    begins = np.ones(len(row), bool)  # consecutive rows of one tile are sent in one piece
     begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
     rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
     for r, wanted in enumerate(reader.samples):
@@ -78,7 +78,7 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
 
 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
-    """Return the tile (its index in a replica) and the target of every row that a tile reads, without repetitions."""
+    """Return the tile (as an index in a replica) and the target of every row that a tile reads, without repetitions."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     outputs, found = links[0].outputs, []
     for link in links:
@@ -110,13 +110,13 @@ def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin:
 
 
 def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
-    """Return the learned connections whose weights are owned by tiles of `layers`."""
+    """Return the learned connections whose weights the tiles of `layers` own."""
     ids = {layer.id for layer in layers}
     return [found for found in layout.owned if found.link.target in ids]
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
-    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    """Return the exchange before U1: owners gather the sums of the groups of `layers` that use their weights."""
     traffic = ExchangeTraffic.none(layout.problem)
     for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
@@ -135,9 +135,9 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """After U1: add the numbers of `size` bytes that groups of both sides copy from owners, and return whether there are any.
+    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
 
-    `stays` gets the bytes that a tile copies from itself.
+    The bytes that tiles copy from themselves are added to `stays`.
     """
     copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
     for found in copied:
@@ -154,21 +154,16 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
-    """Add the pieces sent; a piece that is `joined` to the previous one does not count as a fragment."""
+    """Add the pieces sent; a piece that is `joined` to the previous one is not a fragment of its own."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
-    if not layout.several_chips:
-        return
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
-    for a, b in np.argwhere(over > 0).tolist():
-        traffic.flows.send(a, (b,), float(over[a, b]))
+    send_over_links(layout, traffic, origin, to, size)
 
 
 class OwnedWork(NamedTuple):
-    """The work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
+    """Work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
 
-    `places`: whether a table has the position of each element in the model's array, for random rounding.
+    `places`: whether a table contains the position of each element in the model's array, for random rounding.
     """
 
     tiles: Ints
@@ -180,9 +175,9 @@ class OwnedWork(NamedTuple):
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
-    """Yield the work of the owners of each learned connection of `layers`, those of float16 weights apart from those of biases.
+    """Yield the work of the owners of each learned connection of `layers`; float16 weights and biases separately.
 
-    If tables are only estimated, owners are assumed to sum the same number of pieces, and all elements to be weights.
+    If tables are only estimated, all owners are assumed to sum the same number of pieces, and all elements are assumed to be weights.
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:

@@ -1,10 +1,9 @@
-"""Bytes that move in one step of a plan, by sender and receiver: between layers and between chips.
+"""Bytes moved in one step of a plan, by sender and receiver: between layers and between chips.
 
-The counts follow the program of ``docs/decisions/0001``: spikes go to the relays of their samples, relays send windows to every tile that
-reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
-that the sources store; replicas exchange their gradients and the new weights. Data that a tile reads from its own memory do not count. On
-a chip every reading tile counts; between chips a piece counts once for each chip that reads it. Flags and losses, a few bytes, are not
-included.
+The counts follow the program of ``docs/decisions/0001``: spikes move to the relays of their samples, windows from relays to every tile that
+reads them, deltas to every tile of the source, records to the tiles of the loss, their adjoints back, and new weights to the copies that
+the sources store; replicas exchange gradients and new weights. Data that a tile reads from its own memory do not count. On a chip every
+reading tile counts; between chips a piece counts once for each chip that reads it. Flags and losses, a few bytes, are not included.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class StepTraffic:
     chips
         Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
     by_kind
-        The same for each kind.
+        Matrices like `chips`, by kind.
     links
         Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`.
     """
@@ -69,7 +68,7 @@ class StepTraffic:
 
     @classmethod
     def of(cls, plan: PlanTraffic) -> StepTraffic:
-        """Return the traffic that is stored in a plan."""
+        """Return the traffic stored in a plan."""
         links: dict[str, Flows] = {}
         for kind, sent in plan.links.items():
             links[kind] = Flows()
@@ -79,7 +78,7 @@ class StepTraffic:
         return cls(plan.nodes, plan.flows, sum(by_kind.values(), np.zeros(())), by_kind, links)
 
     def to_plan(self) -> PlanTraffic:
-        """Return this traffic in the form in which a plan stores it."""
+        """Return this traffic in the form stored in a plan."""
         links = {
             kind: tuple((source, tuple(sorted(receivers)), size) for (source, receivers), size in flows.bytes.items())
             for kind, flows in self.links.items()
@@ -89,7 +88,7 @@ class StepTraffic:
         return PlanTraffic(self.nodes, self.flows, chips, links)
 
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
-        """Bytes per step on every wire between chips that carries data, by (from, to)."""
+        """Return the bytes per step on every wire between chips that carries data, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
         for flows in self.links.values():
             for wire, size in routes.load(flows).items():
@@ -97,7 +96,7 @@ class StepTraffic:
         return dict(found)
 
     def matrix(self) -> Floats:
-        """Bytes from node (row) to node (column)."""
+        """Return the bytes from node (row) to node (column)."""
         found = np.zeros((len(self.nodes), len(self.nodes)))
         for flow in self.flows:
             found[flow.source, flow.target] += flow.bytes
@@ -134,8 +133,8 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
     plan, places
         The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
     program
-        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, all connections
-        count as learning, and records, adjoints and replicas' gradients are left out.
+        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, all
+        connections count as learning, and records, adjoints and gradients of replicas are left out.
     """
     count = _Count(plan, places, program or {})
     for index in range(len(plan.populations)):
@@ -153,7 +152,7 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
 
 
 class _Count:
-    """Accumulates flows and chip matrices."""
+    """Accumulator of flows and chip matrices."""
 
     def __init__(self, plan: Plan, places: LayerPlaces, program: Mapping[str, Any]) -> None:
         self.plan, self.places, self.program = plan, places, program
@@ -182,21 +181,16 @@ class _Count:
     def chip(self, tiles: Any) -> Any:
         return np.asarray(tiles) // self.plan.target.tiles_per_chip
 
-    def here(self, tile: int) -> Floats:
-        """1 for the chip of a tile, 0 for others."""
+    def chip_vector(self, tile: int) -> Floats:
+        """Return 1 for the chip of a tile, 0 for the others."""
         found = np.zeros(self.plan.target.chips)
         found[tile // self.plan.target.tiles_per_chip] = 1.0
         return found
 
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
-        """Sum `weights` of tiles over their chips."""
+        """Return the sum of the `weights` of tiles by chip."""
         found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
         return found.astype(np.float64)
-
-    def between(self, kind: str, chips: Floats) -> None:
-        """Add the bytes that chips (rows) send to single other chips (columns)."""
-        for source, receiver in np.argwhere(chips > 0).tolist():
-            self.links[kind].send(source, (receiver,), float(chips[source, receiver]))
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Add `size` bytes that tiles receive, and their chip matrix."""
@@ -204,7 +198,7 @@ class _Count:
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which readers have."""
+        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which are already on readers."""
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
             links.send(source_chip, receivers, times * float(sent[source_chip]))
@@ -219,8 +213,9 @@ class _Count:
     # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
-        """Every relay of a layer receives the spikes (bits, in whole words per column group) or values of its samples; each tile sends as
-        many as the fullest tile has.
+        """Add the spikes (bits, in whole words per column group) or values that every relay of a layer receives for its samples.
+
+        Each tile sends as many words as the fullest tile has.
         """
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
@@ -231,31 +226,31 @@ class _Count:
             for group in where.groups:
                 sent = FLOAT * self.by_chip(group.tiles, words[group.at])
                 for relay, size in _overlapping(bus.relays, group.first, group.count):
-                    readers = self.here(relay.tile)
+                    readers = self.chip_vector(relay.tile)
                     own = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Every tile that reads a bus receives the window of its samples, in each iteration; also in the backward pass if weights learn."""
+        """Add the windows that every tile reads for its samples in each iteration, also in the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
             for kind in KINDS[1 : 3 if again else 2]:
                 for group in self.layer(target).groups:
-                    for (first, stop), tiles in _wanted(group, received[kind]).items():
+                    for (first, stop), tiles in _not_received(group, received[kind]).items():
                         self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):
-            sent = float(samples * each) * self.here(relay.tile)
+            sent = float(samples * each) * self.chip_vector(relay.tile)
             own = sent * (relay.tile in reading)
             self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
 
     def deltas(self, index: int) -> None:
-        """Every tile of a source reads all deltas of its targets, for its samples."""
+        """Add the deltas of the targets that every tile of a source reads for its samples."""
         name, where = self.plan.populations[index].id, self.places.layers[index]
         mine = [c for c in self.plan.connections if self.buses[c.bus].source == name and self.learns(c.id, "input_gradient")]
         for target, _ in dict.fromkeys((c.target, self.known.get(c.id, {}).get("port", 0)) for c in mine):
@@ -272,7 +267,7 @@ class _Count:
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
-        """The records of a sample go to the tile of its loss, and their adjoints return."""
+        """Add the records that move to the tile of each sample's loss, and their adjoints, which return."""
         name = self.program.get("loss_layer")
         if name not in self.populations or not self.plan.loss_tiles:
             return
@@ -282,14 +277,14 @@ class _Count:
             losses, samples = np.unique(tiles[group.first : group.first + group.count], return_counts=True)
             for tile, number in zip(losses, samples, strict=True):
                 sent = number * self.by_chip(group.tiles, each)
-                here = self.here(tile)
-                own = here * float(number * each[group.tiles == tile].sum())
-                self.send(name, name, KINDS[4], sent, here, own, 1)
-                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(here, sent) - np.diag(own))
-                self.between(KINDS[5], np.outer(here, sent))
+                reader = self.chip_vector(tile)
+                own = reader * float(number * each[group.tiles == tile].sum())
+                self.send(name, name, KINDS[4], sent, reader, own, 1)
+                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(reader, sent) - np.diag(own))
+                self.links[KINDS[5]].send_each(np.outer(reader, sent))
 
     def copies(self, connection: str) -> None:
-        """New weights of a connection go to the copies that its source stores."""
+        """Add the new weights of a connection that move to the copies on the tiles of its source."""
         known = self.known.get(connection)
         if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
             return
@@ -303,13 +298,13 @@ class _Count:
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
             wanted = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
-            self.between(KINDS[6], np.outer(share, wanted))
+            self.links[KINDS[6]].send_each(np.outer(share, wanted))
             self.add(
                 known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
             )
 
     def replicas(self, index: int) -> None:
-        """Each replica owns a share of the parameters: it receives that share's gradients from all others and sends the new values back."""
+        """Add the exchange of replicas: each owns a share of the parameters, receives its gradients and sends its new values."""
         population, where = self.plan.populations[index], self.places.layers[index]
         learned = next((p.get("learned", 0) for p in self.program.get("populations", []) if p["id"] == population.id), 0)
         number = len(where.groups)
@@ -319,50 +314,50 @@ class _Count:
         share = FLOAT * learned / number
         moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
         for kind in KINDS[7:]:
-            self.between(kind, moved)
+            self.links[kind].send_each(moved)
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
 
 
 def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
-    """Neurons on each tile of a replica."""
+    """Return the neurons on each tile of a replica."""
     return dict(zip(group.tiles.tolist(), layer.neurons[group.at].tolist(), strict=True))
 
 
 def window_bytes(bus: BusPlan) -> int:
-    """Bytes of one sample's window: ids of 16 bits as long as they suffice, in whole words, and a count; or all values."""
+    """Return the bytes of one sample's window: ids (16 bits if these suffice) in whole words and a count, or all values."""
     if bus.kind == "values":
         return FLOAT * bus.width
     return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
 
 
 def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
-    """Relays with some of the samples ``[first, first + count)``, and the number of these samples; relays are sorted by sample."""
+    """Return the relays with some of the samples ``[first, first + count)`` and the number of these; relays are sorted by sample."""
     begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
     end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
     return [(relay, _shared(relay.sample, relay.samples, first, count)) for relay in relays[begin:end]]
 
 
 def _shared(first: int, count: int, other: int, others: int) -> int:
-    """Samples that two ranges have in common."""
+    """Return the number of samples that two ranges have in common."""
     return max(0, min(first + count, other + others) - max(first, other))
 
 
-def _wanted(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
-    """Samples that tiles of `group` have not `received` yet, and the tiles; marks them as received."""
+def _not_received(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
+    """Return the samples that tiles of `group` have not `received` yet, with these tiles, and mark them as received."""
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)
     own = group.first, group.first + group.count
     found: dict[Span, list[int]] = defaultdict(list)
     for covered, tiles in alike.items():
-        for span in _missing(*own, covered):
+        for span in _uncovered(*own, covered):
             found[span] += tiles
         received.update(dict.fromkeys(tiles, (*covered, own)))
     return found
 
 
-def _missing(first: int, stop: int, covered: Iterable[Span]) -> list[Span]:
-    """Parts of the samples ``[first, stop)`` that no range in `covered` covers."""
+def _uncovered(first: int, stop: int, covered: Iterable[Span]) -> list[Span]:
+    """Return the parts of the samples ``[first, stop)`` that no range in `covered` covers."""
     parts = [(first, stop)]
     for a, b in covered:
         parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]

@@ -11,12 +11,12 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_t
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
+    """Return the exchange before L1: records move to the tiles of the losses, one piece per sample and block with neurons of the record."""
     return _samples_of_blocks(layout, to_loss=True)
 
 
 def factor_to_losses(layout: Layout) -> ExchangeTraffic:
-    """Before L1: the factor of a scaled loss."""
+    """Return the exchange before L1: the tiles of losses receive the factor of a scaled loss."""
     traffic = ExchangeTraffic.none(layout.problem)
     if layout.problem.network.scaled:
         tiles = np.unique(np.array(layout.loss_tiles, dtype=np.int64))
@@ -25,7 +25,7 @@ def factor_to_losses(layout: Layout) -> ExchangeTraffic:
 
 
 def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
-    """After L1: the adjoints of the records return to the blocks."""
+    """Return the exchange after L1: the adjoints of the records return to the blocks."""
     return _samples_of_blocks(layout, to_loss=False)
 
 
@@ -36,7 +36,7 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
     where = layout.range_by_id(problem.network.loss_layer)
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
     shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
-    # Blocks of one sample follow each other in memory.
+    # Blocks of one sample are adjacent in memory.
     pieces = np.where(shares == where.tile_samples, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
     here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
@@ -68,7 +68,7 @@ def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRang
 
 
 def losses_to_one_tile(layout: Layout) -> ExchangeTraffic:
-    """Before L2: the losses of all samples go to tile 0."""
+    """Return the exchange before L2: the losses of all samples move to tile 0."""
     traffic = ExchangeTraffic.none(layout.problem)
     tiles = np.array(layout.loss_tiles)
     away = int((tiles != 0).sum())

@@ -1,4 +1,4 @@
-"""The tiles that a plan uses for each purpose, taken from its blocks and relays."""
+"""Tiles that a plan uses for each purpose, derived from its blocks and relays."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy.typing as npt
 from snnc.compiler.ir.plan import Block, Plan
 
 FREE, RELAYED = -1, -2
-"""Owners of tiles without neurons: FREE tiles hold nothing, RELAYED ones only relays and losses."""
+"""Markers of tiles without neurons: FREE tiles are unused, RELAYED tiles have only relays and losses."""
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class BatchGroup:
-    """A replica of a layer: tiles that together hold all its neurons, for the samples ``[first, first + count)``.
+    """A replica of a layer: tiles that together process all its neurons, for the samples ``[first, first + count)``.
 
-    `at` are the places of its tiles in the arrays of :class:`LayerPlace`.
+    `at` are the indices of its tiles in the arrays of :class:`LayerPlace`.
     """
 
     first: int
@@ -32,15 +32,15 @@ class BatchGroup:
 
 @dataclass(frozen=True, eq=False)
 class LayerPlace:
-    """Where one layer is placed.
+    """Tiles of one layer, with the neurons and samples on each.
 
     Attributes
     ----------
     tiles
-        Its tiles, ascending; the other arrays are parallel to it.
+        The tiles, ascending; the other arrays are parallel to them.
     neurons, pieces, words
-        Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word holds 32
-        neurons of one column group, and every tile has as many words as the fullest one needs.
+        Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word has the bits of
+        32 neurons of one column group, and every tile has as many words as the fullest one needs.
     first_sample, samples
         First sample, and number of samples, of each tile.
     groups
@@ -58,18 +58,18 @@ class LayerPlace:
 
 @dataclass(frozen=True, eq=False)
 class LayerPlaces:
-    """All layers (parallel to ``plan.populations``) and the machine's tiles.
+    """Tiles of all layers (parallel to ``plan.populations``), and data on every tile of the machine.
 
     Attributes
     ----------
     owner
-        Number of the layer on each tile (the first if several share it), RELAYED or FREE.
+        Index of the layer on each tile (the first if several share it), RELAYED or FREE.
     neurons
-        Neurons on each tile, all layers.
+        Neurons of all layers on each tile.
     replica
-        Number of the batch group of the owner on each tile; -1 on tiles without a layer.
+        Index of the owner's batch group on each tile; -1 on tiles without a layer.
     shared
-        Tiles that several layers share.
+        Number of tiles that several layers share.
     """
 
     layers: tuple[LayerPlace, ...]
@@ -85,7 +85,7 @@ class LayerPlaces:
 
 
 def locate(plan: Plan) -> LayerPlaces:
-    """Read the tiles of every layer off its blocks."""
+    """Find the tiles of every layer from its blocks."""
     tiles = plan.target.tiles
     layers = tuple(_layer(p.blocks) for p in plan.populations)
     owner = np.full(tiles, FREE, dtype=np.int64)

@@ -9,7 +9,7 @@ A fragment is contiguous at both the sender and the receiver. The layout of the 
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
   from each column group.
 
-A tile reads only the samples of its replica, and data that is already on the tile is not moved.
+A tile reads only the samples of its replica, and data already on the tile are not moved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from snnc.compiler.ir.plan import Relay
 from snnc.compiler.machines.chip_links import Flows
 from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
 from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
-from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
@@ -50,7 +49,7 @@ Origin: TypeAlias = tuple[int, tuple[int, int], float]
 
 @dataclass(eq=False)
 class ExchangeTraffic:
-    """The data of one exchange: bytes and fragments of each tile, and bytes between chips."""
+    """Data of one exchange: bytes and fragments of each tile, and bytes between chips."""
 
     received: Floats
     fragments: Floats
@@ -108,10 +107,6 @@ class Layout:
         """Tile ranges by population id."""
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
 
-    def cut_of(self, layer: Layer) -> Cut:
-        """Return how `layer` is cut into blocks."""
-        return self.ranges[layer.id].cut
-
     @cached_property
     def copied(self) -> tuple[Ownership, ...]:
         """Indexed connections whose weights are copied from owners after every update."""
@@ -128,7 +123,7 @@ class Layout:
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
-        """Return the function that gives the sizes of a connection's tables on each tile of `layer`."""
+        """Return a function that returns the sizes of a connection's tables on each tile of `layer`."""
         where = self.ranges[layer.id]
         if self.exact:
             rate = self.problem.relative_rate
@@ -136,7 +131,7 @@ class Layout:
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
-        """Return the function that gives the sizes of a connection's tables for each kind of `blocks` of `layer`."""
+        """Return a function that returns the sizes of a connection's tables for each kind of `blocks` of `layer`."""
         where = self.ranges[layer.id]
         if not self.exact:
             return lambda link, side: link.estimated(side, blocks.columns, 1)
@@ -208,7 +203,7 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
 
 
 def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
-    """At boundaries of segments, tiles with blocks or with relays that store steps there read the iteration number."""
+    """Return the exchange at boundaries of segments: tiles with blocks or stored steps read the iteration number."""
     traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
@@ -234,8 +229,15 @@ def send_to_all(layout: Layout, traffic: ExchangeTraffic, home: int, tiles: Ints
         traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
 
 
+def send_over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, sizes: npt.ArrayLike) -> None:
+    """Add bytes that cross chips; the arrays have one element for each pair of tiles."""
+    if layout.several_chips:
+        each = layout.problem.target.tiles_per_chip
+        traffic.flows.send_pairs(source // each, to // each, sizes, layout.problem.target.chips)
+
+
 def masks_to_relays(layout: Layout) -> ExchangeTraffic:
-    """Before F1: relays receive the spike masks, or values, of populations for their samples."""
+    """Return the exchange before F1: relays receive the spike masks, or values, of populations for their samples."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
@@ -247,7 +249,7 @@ def masks_to_relays(layout: Layout) -> ExchangeTraffic:
 
 
 def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
-    """Relays receive `row` bytes per sample, in one fragment, from each tile of `where` that has their samples, except their own tile."""
+    """Add `row` bytes per sample that each relay receives, in one fragment, from each other tile of `where` with its samples."""
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     shared = _shared_samples(tuple(zip(first, count, strict=True)), where.samples)
     others = (where.width - where.contains(homes)) * (shared > 0)
@@ -262,7 +264,7 @@ def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: 
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraffic:
-    """Before F2 and B2: every tile receives the windows that it reads; backward, these are tiles that compute weight gradients."""
+    """Return the exchange before F2 and B2: tiles receive the windows that they read; in B2 only tiles that compute weight gradients do."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
@@ -273,7 +275,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraf
 
 
 def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraffic:
-    """Before B2 of `layers`: windows of gradients return to their tiles."""
+    """Return the exchange before B2 of `layers`: windows of gradients return to their tiles."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
         for bus in layout.problem.returned_buses(layer):
@@ -282,7 +284,7 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
 
 
 def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
-    """Each tile reads its samples of a bus once, even for several populations; `window`: bytes per sample, fragments per relay."""
+    """Add the samples of a bus that tiles read, once even for several populations; `window`: bytes per sample, fragments per relay."""
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
@@ -304,7 +306,7 @@ def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
-    """Chips send samples to all chips on which tiles of `readers` process them."""
+    """Add the samples that chips send to all chips on which tiles of `readers` process them."""
     read = [(samples, layout.chips_of(where.of(replica))) for where in readers for replica, samples in enumerate(where.samples)]
     edges = sorted({edge for (first, count), _ in read for edge in (first, first + count)})
     chips: list[set[int]] = [set() for _ in edges]
@@ -320,7 +322,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Before B1: every tile of a source reads the deltas of the targets of the source, for the samples of the tile."""
+    """Return the exchange before B1: every tile of a source reads the deltas of the targets of the source, for the samples of the tile."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -340,7 +342,7 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
-    """Each tile of `reader` reads values of `size` bytes of all neurons of `writer` for its samples, except those on the tile itself."""
+    """Add the values (`size` bytes) of all neurons of `writer` that each tile of `reader` reads for its samples; its own are not moved."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
@@ -374,7 +376,7 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate, unless later."""
+    """Return the exchange before U1: replicas gather shares of the gradients; tiles read the learning rate, if no later step sends it."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if not problem.network.square or problem.network.scaled:
         _rates_to_updates(layout, traffic, RATES)
@@ -394,7 +396,7 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
 
 
 def factor_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Before an update that clips to a norm: every tile reads the learning rate and the factor."""
+    """Return the exchange before an update that clips to a norm: every tile reads the learning rate and the factor."""
     traffic = ExchangeTraffic.none(layout.problem)
     for size in (RATES, FLOAT):
         _rates_to_updates(layout, traffic, size)
@@ -409,16 +411,14 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
     for found in layout.owned if layout.exact else ():
         updates[found.owners.tile[found.owners.learned]] = True
     updates[0] = False
-    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # what unscales gradients
+    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # the reciprocal loss scale
     send_to_all(layout, traffic, 0, np.flatnonzero(updates), size + more)
     if size == RATES and layout.problem.network.rounding == "stochastic":
         send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 
 
-def between_replicas(
-    layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT
-) -> None:
-    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them.
+def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
+    """Add the shares of one parameter that replicas exchange: each gathers its share from the others (`gathers`), or sends it to them.
 
     A value has `size` bytes.
     """
@@ -438,10 +438,10 @@ def between_replicas(
 
 
 def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:
-    """Return the number of contiguous pieces that the shares of `number` column groups of a size form, ``[replicas][tiles]``.
+    """Return the number of contiguous pieces in the shares of `number` column groups of one size, ``[replicas][tiles]``.
 
-    Column groups of a tile are adjacent in memory, so the groups that one replica owns whole (biases of one or two neurons) form one piece,
-    also with groups of the other size: `joined` marks the shares that already have such a piece, and is updated.
+    Column groups of a tile are adjacent in memory, so groups that one replica owns completely (biases of one or two neurons) form one
+    piece, even with groups of the other size: `joined` marks the shares that already have such a piece, and is updated.
     """
     whole = (share == elements) & (share > 0) & (number > 0)
     pieces: Ints = np.where(whole, ~joined, number * (share > 0))
@@ -450,7 +450,7 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bo
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, for each size of column groups, their number on each tile of a replica, and the elements of `rows` rows in one of them."""
+    """Yield, for each size of column group, the number of groups on each tile of a replica, and the elements of `rows` rows in a group."""
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
     for columns, number in ((size + 1, larger), (size, groups - larger)):
@@ -458,24 +458,21 @@ def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]
 
 
 def shares_of(where: TileRange, elements: Ints) -> Ints:
-    """Return the number of elements in each replica's share, ``[replicas][tiles]``: an even number where possible."""
+    """Return the number of elements in each replica's share, ``[replicas][tiles]``; shares are even where possible."""
     edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
     found: Ints = np.diff(edges, axis=0)
     return found
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Tile i of each replica sends tile i of every other replica the share of that replica (`gathers`), or its own share."""
+    """Add what tile i of each replica sends to tile i of every other one: the share of that replica (`gathers`), or its own share."""
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
         used[position] += 1
         shares[position] += share[replica]
     if gathers:
-        moved, chips = used @ shares.T, np.flatnonzero(used.any(axis=1)).tolist()
-        for a in chips:
-            for b in chips:
-                traffic.flows.send(a, (b,), float(moved[a, b]))
+        traffic.flows.send_each(used @ shares.T)
         return
     on_chip = used > 0
     changes = np.flatnonzero((on_chip[:, 1:] != on_chip[:, :-1]).any(axis=0)) + 1
@@ -486,7 +483,7 @@ def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRa
 
 
 def numbers_of_windows(layout: Layout, reads: LevelReads) -> ExchangeTraffic:
-    """Before a level of the test for further windows: its tiles receive the numbers of the level below."""
+    """Return the exchange before a level of the test for further windows: its tiles receive the requests of the level below."""
     traffic = ExchangeTraffic.none(layout.problem)
     traffic.add(reads.tile, reads.received, reads.fragments)
     np.add.at(traffic.sent, reads.from_tile, reads.sent)

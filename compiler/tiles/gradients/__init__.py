@@ -1,1 +1,1 @@
-"""Gradients on tiles: partial sums, windows, reductions, and the update of parameters."""
+"""Gradients on tiles: reductions, norms, packed rows of weights, and the update of parameters."""

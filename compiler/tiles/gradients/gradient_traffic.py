@@ -1,4 +1,4 @@
-"""Traffic and compute of windowed input gradients outside blocks: reductions, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reductions, final sums on relays, and windows to the sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_workers import Shares
 from snnc.compiler.tiles.schedule.buses import Bus
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products go to the tiles that add them; a tile receives one fragment from each producer of each part."""
+    """Return the exchange before B3: partial products move to the tiles that add them, one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -36,17 +36,17 @@ def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # The producers [first, first + count) of each piece that a tile receives.
+    # The producers [first, first + count) of each piece received by a tile.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
     np.add.at(traffic.received, tile, size * (count - own))
     np.add.at(traffic.fragments, tile, count - own)
-    _over_links(layout, traffic, source, tile[rows], size[rows])
+    send_over_links(layout, traffic, source, tile[rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Before B1, or a further window of some `buses`: the sums of stage one go to the relays of their samples."""
+    """Add, before B1 or a further window of `buses`, the sums of stage one that move to the relays of their samples."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
@@ -60,7 +60,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
         np.add.at(traffic.sent, table["tile"][moved], size[moved])
         pieces = _runs(to, table["part"], table["tile"])
         np.add.at(traffic.fragments, to[pieces], moved[pieces].astype(np.float64))
-        _over_links(layout, traffic, table["tile"], to, size)
+        send_over_links(layout, traffic, table["tile"], to, size)
 
 
 def _runs(*columns: Ints) -> Ints:
@@ -68,16 +68,6 @@ def _runs(*columns: Ints) -> Ints:
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
-
-
-def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, size: Floats) -> None:
-    """Add bytes that cross chips; the arrays have one element for each pair of tiles."""
-    if not layout.several_chips:
-        return
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
-    for pair in np.flatnonzero(pairs).tolist():
-        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
@@ -97,7 +87,7 @@ def reduced_bytes(layout: Layout) -> Ints:
 
 
 def add_reduction(layout: Layout, load: Load) -> None:
-    """Add stage one, a vertex for each piece."""
+    """Add stage one: one vertex for each row of a reduction's table."""
     problem = layout.problem
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -106,7 +96,7 @@ def add_reduction(layout: Layout, load: Load) -> None:
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
-    """Add stage two, on the relays, where all workers of a tile share the entries of the window."""
+    """Add stage two, on the relays, where all workers of a tile share the entries of a window."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
@@ -129,9 +119,9 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
 
 
 def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
-    """Return [relays, iterations]: worker cycles of the slowest worker.
+    """Return the cycles of the slowest worker in stage two, [relays, iterations].
 
-    `shown` are the pairs of entries in each sample and iteration; `relays` are the first sample of each relay, and its number of samples.
+    `shown` are the pairs of entries in each sample and iteration; `relays` lists the first sample and the number of samples of each relay.
     """
     vertex, workers, found = gradient_window(problem.costs), problem.target.workers, np.zeros((len(relays), shown.shape[1]))
     firsts, counts = np.array(relays, dtype=np.int64).T

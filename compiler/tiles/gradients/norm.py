@@ -1,4 +1,4 @@
-"""The norm of all gradients: sums of squares of tiles, of chips and of all, in separate supersteps before the optimiser."""
+"""Norm of all gradients: sums of squares over tiles, over chips and in total, in separate supersteps before the optimiser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JUDGED: Final = "update: loss scale"
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps from the gradients to the factor of the update.
+    """Yield the supersteps from the gradients to the clipping factor of the update.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     squares, gradients
         The load of the vertices that sum squares, and the exchange before them.
     shares
-        How many such vertices each tile has.
+        Number of such vertices on each tile.
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
     adds = loss_sum(problem.costs)
@@ -57,7 +57,7 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
 
 
 def squared_shares(layout: Layout) -> Ints:
-    """Vertices on each tile that sum squares of gradients."""
+    """Return the number of vertices on each tile that sum squares of gradients."""
     found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
@@ -71,13 +71,13 @@ def squared_shares(layout: Layout) -> Ints:
 
 
 def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
-    """Return the first of `tiles` (in ascending order) on each chip, and how many of them are there."""
+    """Return the first of `tiles` (in ascending order) on each chip, and the number of `tiles` on that chip."""
     _, first, number = np.unique(tiles // layout.problem.target.tiles_per_chip, return_index=True, return_counts=True)
     return tiles[first], number
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Bytes of the sums of squares on each tile: of each worker and share, of the tile, of the chip, and the factor."""
+    """Return the bytes of the sums of squares on each tile: of each worker and share, the tile and the chip; and of the factor."""
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:
@@ -86,7 +86,7 @@ def norm_bytes(layout: Layout, shares: Ints) -> Ints:
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
-    """Each of `tiles` sends a number to its head."""
+    """Return the exchange in which each of `tiles` sends one number to its head."""
     traffic = ExchangeTraffic.none(layout.problem)
     away = tiles != heads
     np.add.at(traffic.received, heads[away], FLOAT)

@@ -1,10 +1,10 @@
-"""Pack rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
+"""Packing of weight rows into one piece per receiver before they are sent, so that source tiles read few pieces.
 
-The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
-tiles of its bundle, and places the rows for one tile of the source next to each other, as one piece. A tile of the source then reads one
+The tiles of a target are cut into bundles. Each tile of a bundle is responsible for a part of the source's tiles: it collects the rows for
+that part from all tiles of its bundle, and stores the rows for one source tile contiguously, as one piece. A source tile then reads one
 piece from each bundle instead of one or two from each column group. If the number of tiles in a bundle is the square root of their total
 number, tiles of the source and of the target read about the same number of pieces.
-docs/decisions/0025-packed-weight-rows.md has the reasons.
+docs/decisions/0025-packed-weight-rows.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
@@ -31,12 +31,12 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of consecutive tiles of the source with the same number of neurons: the number of tiles, and of neurons on each."""
+"""Runs of consecutive source tiles with the same number of neurons: the number of tiles, and of neurons on each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """How the weights of one connection are packed; arrays are over the target's tiles, of one replica.
+    """Packed rows of the weights of one connection; arrays have one element for each target tile of one replica.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Packing:
 
     @cached_property
     def readers(self) -> Mapping[int, int]:
-        """Replicas of the target whose rows are packed, and how many replicas of the source read each."""
+        """Replicas of the target whose rows are packed, and the number of source replicas that read each."""
         return Counter(nearest(self.source, self.target, r) for r in range(self.source.replicas))
 
     @cached_property
@@ -79,7 +79,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return, for each tile of a bundle of `size`, the first source tile whose rows it packs; then the number of source tiles."""
+        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -104,11 +104,11 @@ class Packing:
         return found
 
     def packed_bytes(self) -> Ints:
-        """Bytes of packed rows on each of :attr:`tiles`."""
+        """Return the bytes of packed rows on each of :attr:`tiles`."""
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the columns of each piece of rows in a bundle: for each column group, the paired ones, and the last of an odd number."""
+        """Return the columns of each piece in a bundle: the paired columns of each column group, and the last of an odd number."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -129,7 +129,7 @@ class Packing:
         return tuple((widths[bundle], self.runs(tile)) for tile, bundle in enumerate(self.bundle_of.tolist()))
 
     def numbers(self) -> Ints:
-        """Number of constants with which each of :attr:`tiles` describes its shape."""
+        """Return the number of constants that describe the shape of each of :attr:`tiles`."""
         found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
         return np.tile(found, len(self.readers))
 
@@ -143,9 +143,9 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`: a piece for each neuron or tile of its targets.
+    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`, with a piece for each neuron or tile of its targets.
 
-    Rows of float16 numbers are not packed: their pieces would begin inside words.
+    Rows of float16 numbers are not packed: their pieces would not be aligned to words.
     """
     if problem.network.half_weights:
         return False
@@ -166,7 +166,7 @@ def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
 
 
 def packing_of(layout: Layout, link: Link) -> Packing | None:
-    """Return how the rows of `link` are packed; None if they are not."""
+    """Return the packing of the rows of `link`; None if they are not packed."""
     problem = layout.problem
     if not (problem.packed and problem.training and link.dense and problem.copies(link)):
         return None
@@ -193,14 +193,14 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Return, for each tile of a replica, the columns of smaller groups, the number of larger groups (one column more), and of smaller."""
+    """Return, per tile of a replica, the columns of smaller groups, the number of larger groups (one more column), and of smaller ones."""
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Return the pieces of some rows on each tile of a replica: one per column group, two if its columns are odd and more than one."""
+    """Return the pieces of a row on each tile of a replica: one per column group, two if its columns are odd and more than one."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -214,7 +214,7 @@ def row_pieces(target: TileRange) -> Ints:
 
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Return exchange and work of packing, in which tiles collect the rows of their part from their bundle; None if nothing is packed."""
+    """Return exchange and work of the packing step: tiles collect rows of their part from their bundle. None if no rows are packed."""
     found = list(packings(layout))
     if not found:
         return None
@@ -232,7 +232,7 @@ def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
-    """Add the data that the tiles of a bundle send each other."""
+    """Add the data that the tiles of a bundle send to each other."""
     tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
     of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
     others = packing.columns[packing.bundle_of] - neurons
@@ -251,7 +251,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Return the worker cycles of the busiest worker of a vertex that packs rows, with the codelet's distribution of elements."""
+    """Return the worker cycles of the busiest worker of a vertex that packs rows, which distributes elements as the codelet does."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))
@@ -286,16 +286,6 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
                 if readers == 1:
                     np.add.at(traffic.sent, tiles[packed], size_of_rows * away)
                 moved[packed[away]] = True
-                if layout.several_chips:
-                    _over_links(layout, traffic, (tiles[packed], mine), size_of_rows)
+                send_over_links(layout, traffic, tiles[packed], mine, size_of_rows)
         if readers > 1:
             traffic.sent[tiles] += FLOAT * packing.elements * moved
-
-
-def _over_links(layout: Layout, traffic: ExchangeTraffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
-    """Add bytes that cross chips, for pairs of tiles."""
-    each = layout.problem.target.tiles_per_chip
-    home, chip = (end // each for end in ends)
-    for a in np.unique(home).tolist():
-        for b in np.unique(chip[home == a]).tolist():
-            traffic.flows.send(a, (b,), float(sizes[(home == a) & (chip == b)].sum()))

@@ -21,14 +21,14 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
 
 LOCAL_START: Final = 288.0
-"""Tile cycles of a copy inside a tile, in addition to those of its bytes; from Poplar profiles."""
+"""Fixed tile cycles of a copy inside a tile; from Poplar profiles."""
 LOCAL_BYTES: Final = 8.0
 """Bytes per tile cycle of a copy inside a tile; from Poplar profiles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One copy: its exchange, and the bytes that stay on each tile."""
+    """One copy: its exchange, and the bytes that tiles copy from themselves."""
 
     traffic: ExchangeTraffic
     stays: Floats
@@ -40,17 +40,17 @@ class Move:
 
     @property
     def local(self) -> float:
-        """Tile cycles of the data that stays on its tile."""
+        """Tile cycles to copy the data that stay on their tile."""
         return local_copy_cycles(float(self.stays.max()))
 
 
 def local_copy_cycles(size: float) -> float:
-    """Tile cycles of a copy of `size` bytes inside a tile; 0 for none."""
+    """Return the tile cycles of a copy of `size` bytes inside a tile; 0 if `size` is 0."""
     return LOCAL_START + math.ceil(size / LOCAL_BYTES) if size > 0 else 0.0
 
 
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
-    """Copy updated shares of learned parameters to all other replicas, in one copy; None if there are none."""
+    """Copy updated shares of learned parameters to all other replicas, in one copy; None if no population has replicas."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
     if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
@@ -62,12 +62,12 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> list[Move]:
-    """Copy shared values, and weights with one value per neuron, to their readers: in one copy, and float16 weights in another."""
+    """Copy shared values, and weights with one value per neuron, to their readers: one copy for float32, another for float16."""
     return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
 
 
 def _numbers(layout: Layout, size: int) -> Move | None:
-    """Copy those of `size` bytes; None if there are none."""
+    """Copy the values of `size` bytes; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
     found = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
@@ -90,7 +90,7 @@ def _numbers(layout: Layout, size: int) -> Move | None:
 
 
 def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
-    """Add one shared value, once for each column group."""
+    """Add one shared value, which is copied once for each column group."""
     groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
     away = where.tiles != home
     send_to_all(layout, move.traffic, home, where.tiles[away], FLOAT)
@@ -99,7 +99,7 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, size: int) -> None:
-    """Add one-to-one weights of `size` bytes: both sides store them in the neurons' order, so those between two tiles are one piece."""
+    """Add one-to-one weights of `size` bytes; both sides store them in the order of the neurons, so two tiles exchange one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
@@ -116,14 +116,15 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
                     move.traffic.flows.send(layout.chip_of(int(origin[other])), (layout.chip_of(tile),), size * common)
 
 
-# ---- dense weights, by rows, with their source -----------------------------------------------------------------------
+# ---- dense weights, by rows, on their source ------------------------------------------------------------------------
 
 
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
+    """Return exchange and work of the weights that sources need for their gradient; None if none do.
 
-    In a column group of the target, the rows of neighbouring neurons follow each other, separately for paired columns and for the last
-    column of an odd number, so a column group sends one piece or two; packed rows are one piece from each bundle of the target's tiles. All
+    Each tile of such a source reads its rows of the weights and stores them in the order of the targets.
+    In a column group of the target, the rows of neighbouring neurons are adjacent, separately for paired columns and for the last column
+    of an odd number, so a column group sends one piece or two; packed rows are one piece from each bundle of the target's tiles. All
     workers of the tile share the work.
     """
     problem = layout.problem
@@ -146,7 +147,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet splits the elements."""
+    """Return the worker cycles to put `rows` rows of weights in order, for the busiest worker, with the codelet's split of elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in _runs(target):
@@ -158,7 +159,7 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """The same where weights are float16: each worker takes an even number of columns, of all rows."""
+    """Return the cycles for float16 weights, for which each worker processes an even number of columns of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())
@@ -175,13 +176,13 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _runs(target: TileRange) -> list[tuple[int, int]]:
-    """Runs of consecutive tiles of a replica with the same number of neurons, and that number."""
+    """Return runs of consecutive tiles of a replica with the same number of neurons: the number of tiles, and of neurons on each."""
     edges = np.flatnonzero(np.diff(target.neurons)) + 1
     return [(len(part), int(part[0])) for part in np.split(target.neurons, edges)]
 
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
-    """Add the rows that tiles of the source read; weights that are already on the tile are not moved."""
+    """Add the rows that tiles of the source read; weights already on the tile are not moved."""
     size, memo, key = HALF if link.half else FLOAT, layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
     pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
@@ -204,7 +205,7 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Pieces when all rows are read: they end only where a group's elements are padded to an even number."""
+    """Return the pieces per tile if all rows are read: they end only where a group's elements are padded to an even number."""
     size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

@@ -1,4 +1,4 @@
-"""Supersteps of the update: sums of private gradients, the optimiser, the exchange of new weights."""
+"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed first."""
+    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed before."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -71,7 +71,7 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Return lower bounds of the cycles of the update's supersteps on the tiles of one population, with estimated tables."""
+    """Return lower bounds on the cycles of the update's supersteps on the tiles of one population, with estimated tables."""
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     found = [float(exchange.max())]
@@ -89,7 +89,7 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Owners sum the groups' gradients of their weights."""
+    """Add the vertices with which owners sum the gradients of their weights over groups."""
     problem = layout.problem
     for work in owned_work(layout, layers):
         workers = problem.target.workers
@@ -98,7 +98,7 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Each column group of a replicated population sums its private gradients into the first of them."""
+    """Add the vertices that sum the private gradients of each column group into its first block, for replicated and shared weights."""
     problem = layout.problem
     for layer in layers:
         where = layout.range_of(layer)
@@ -114,18 +114,18 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """The first block of each column group sums gradients and updates its share of a parameter; one tile updates the shared parameters."""
+    """Add the update: each column group updates its share of a parameter; one tile updates the scalar parameters."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     _add_shares(layout, layers, load, vertex, sums=not layout.problem.network.square)
 
 
 def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the same sums of gradients before a clipped update, and the squares of the sums."""
+    """Add the sums of gradients before a clipped update, and their squares."""
     _add_shares(layout, layers, load, squares(layout.problem.costs), sums=True)
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
-    """Add vertices that each process a share of a parameter's summed gradients; with `sums`, they also form the sums."""
+    """Add vertices that each process a share of a parameter's summed gradients; with `sums`, they also compute the sums."""
     problem = layout.problem
     halves = problem.network.rounding is not None
     half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
@@ -143,18 +143,18 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Return the amounts of a worker that adds up `parts` gradients for its share of `elements`, a whole number of pairs."""
+    """Return the amounts of a worker that sums `parts` gradients of its share of `elements`, a whole number of pairs."""
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
 Vertices: TypeAlias = list[tuple[bool, Any, Any]]
-"""Whether values are float16, amounts and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
+"""Whether values are float16, and amounts and number of vertices on every tile, for each kind of learned parameter of a population."""
 
 
 def _of_layer(
     layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
 ) -> Vertices:
-    """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
+    """Return the vertices of the learned parameters with values per neuron, cached for all populations with the same cut."""
     rows, where = tuple(learned_parameters(layer)), layout.range_of(layer)
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
@@ -179,7 +179,7 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter; whether it is float16."""
+    """Yield, by learned parameter and size of column group: whether it is float16, groups on every tile of a replica, elements each."""
     for each, half in rows:
         for groups, elements in parameter_groups(where, each):
             yield half, groups, elements

@@ -1,1 +1,1 @@
-"""Connections that are not dense, on tiles: tables for the blocks of a plan, their owners, cycles and traffic."""
+"""Indexed connections on tiles: tables for the blocks of a plan, and the owners of shared weights."""

@@ -1,4 +1,4 @@
-"""Halvings of a search in a list of ids."""
+"""Number of halvings of a binary search in a list of ids."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 
 
 def halvings(ids: Ints) -> Ints:
-    """Return the number of steps of a bisection over `ids` ids: the bits of that number."""
+    """Return the number of steps of a binary search in `ids` ids, which is the number of bits of `ids`."""
     found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
     return found
 
 
 def expected_halvings(mean: float) -> float:
-    """Return the expected halvings of a search in N ids, ``floor(log2 N) + 1``, for Poisson-distributed N (normal approximation).
+    """Return the expected halvings of a binary search in N ids, ``floor(log2 N) + 1``, for Poisson-distributed N (normal approximation).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The size of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
+"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
-"""Cuts a map along the groups (first, count) of one side."""
+"""Function that cuts a map along the groups (first, count) of one side."""
 
 AMOUNTS: Final = (
     "span",
@@ -35,21 +35,21 @@ AMOUNTS: Final = (
     "pieces",
 )
 REMEMBERED: Final = 4
-"""Maximum number of cached results of a profile, one for each number of column groups."""
+"""Maximum number of cached results of a profile, one for each set of group sizes."""
 SIZES: Final = 10
-"""Sizes of groups that a profile measures."""
+"""Number of group sizes that a profile measures."""
 SAMPLED: Final = 16
-"""Number of groups of each size that a profile measures."""
+"""Maximum number of groups of each size that a profile measures."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableAmounts:
-    """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
+    """Table sizes by name, as numbers or arrays over tiles: of the largest group of a tile, and of all its groups.
 
-    span: rows; keys: rows that are found by key; reach: sources from the first to the last one that has a row; searched, ended: 1 if there
-    are sources before these, or after them; singles, runs, values: runs of one value, longer runs, and the values of both, without
-    biases; bias_…: the same for biases; size: elements of theta; biases: those among them; bytes: bytes of the tables; read, pieces:
-    targets that are read, and the ranges that they form.
+    span: rows; keys: rows found by key; reach: sources from the first to the last one with a row; searched, ended: 1 if there are sources
+    before or after these; singles, runs, values: runs of one value, longer runs, and the values of both, without biases; bias_…: the same
+    amounts of biases; size: elements of theta; biases: biases among them; bytes: bytes of the tables; read, pieces: targets that are read,
+    and the number of contiguous ranges that they form.
     """
 
     largest: dict[str, Any]
@@ -57,7 +57,7 @@ class TableAmounts:
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a weight for each source, reach, rows, runs and values are weighted sums."""
+    """Return the amounts of every group; with `rate`, a weight per source, reach, rows, runs and values are sums weighted by it."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -96,7 +96,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
 
 
 def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
-    """Rows, runs and values of every group, without biases, each times the rate of its source."""
+    """Return rows, runs and values of every group, without biases, weighted by the rate of their sources."""
     groups = len(tables.span)
     group = np.repeat(np.arange(groups), tables.span)
     index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
@@ -120,12 +120,15 @@ def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Amounts of the largest group of some sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
+    """Amounts of the largest group of some sizes, ascending.
+
+    ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]`` neurons.
+    """
 
     sizes: Ints
     largest: Floats
     _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
-    """Cache of the last results, because the search requests the same groups repeatedly."""
+    """Cache of the latest results, because the search requests the same groups repeatedly."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""
@@ -139,7 +142,7 @@ class Profile:
         return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
 
     def _between(self, each: Ints) -> Floats:
-        """Amounts in groups of `each` neurons, interpolated between the measured sizes."""
+        """Return the amounts in groups of `each` neurons, interpolated between the measured sizes."""
         last = len(self.sizes) - 1
         below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
         above = np.minimum(below + 1, last)
@@ -150,7 +153,7 @@ class Profile:
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:
-    """Cut a population of `neurons` into groups of several sizes, and measure some groups of each size."""
+    """Measure the tables of a population of `neurons` neurons: some groups of each of several sizes."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
     found = []
     for size in sizes:

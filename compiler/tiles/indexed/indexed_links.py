@@ -1,4 +1,4 @@
-"""An indexed connection for the mapping: its tables on a tile and their cost."""
+"""Indexed connections in the mapping: their tables on tiles, and the sizes of these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Side: TypeAlias = Literal["target", "source"]
 
 @dataclass(frozen=True, eq=False)
 class IndexedLink:
-    """An indexed connection; `weight_learns` and `bias_learns`: whether training changes its weight and its bias."""
+    """An indexed connection; `weight_learns` and `bias_learns` say whether training changes its weights and its biases."""
 
     op: IndexedOp
     buffers: Mapping[str, Buffer]
@@ -40,12 +40,12 @@ class IndexedLink:
 
     @property
     def owned(self) -> int:
-        """Elements of theta that tiles own; constants are stored only with the groups."""
+        """Elements of theta that tiles own; 0 for constants, which only groups store."""
         return self.map.elements if self.map.constants is None else 0
 
     @property
     def values(self) -> int:
-        """Pairs of a source's value and a target that it reaches."""
+        """Number of pairs of a source value and a target that it reaches."""
         return self.map.length * int(np.count_nonzero(self.map.source < self.map.inputs))
 
     @cached_property
@@ -61,7 +61,7 @@ class IndexedLink:
         return (self._target if side == "target" else self._source).held(neurons, groups)
 
     def tables(self, side: Side, where: TileRange) -> IndexTables:
-        """Return the tables of one replica of a population that is placed there."""
+        """Return the tables of one replica of a population placed on `where`."""
         key = (side, where.neurons.tobytes(), where.columns)
         if key not in self._tables:
             first, count = _groups(where)
@@ -72,7 +72,7 @@ class IndexedLink:
         return self._tables[key]
 
     def form(self, side: Side, where: TileRange) -> TableForm:
-        """Return the form of the tables of a population that is placed there."""
+        """Return the form of the tables of a population placed on `where`."""
         key = (side, where.neurons.tobytes(), where.columns)
         if key not in self._forms:
             self._forms[key] = self.tables(side, where).form
@@ -80,7 +80,7 @@ class IndexedLink:
 
     @property
     def estimated_form(self) -> TableForm:
-        """The form before anything is placed."""
+        """The assumed form before placement."""
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
@@ -94,7 +94,7 @@ class IndexedLink:
         return TableAmounts(found, found)
 
     def _amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
-        """Amounts of each column group of a replica."""
+        """Return the amounts of each column group of a replica."""
         key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
         if key not in self._measured:
             if len(self._measured) >= KEPT:
@@ -104,7 +104,7 @@ class IndexedLink:
 
 
 def _groups(where: TileRange) -> tuple[Ints, Ints]:
-    """First neuron and neurons of every column group of a replica."""
+    """Return the first neuron and the number of neurons of every column group of a replica."""
     found, begin = [], 0
     for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
         found += [(begin + first, count) for first, count in split(neurons, groups)]
@@ -115,7 +115,7 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=64)
 def _profile(found: IndexedMap, side: Side) -> Profile:
-    """Return the measured amounts of a map. Plans of one network share the map objects, so they hit the cache."""
+    """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
     if side == "target":
         return measure(lambda first, count: target_tables(found, first, count), found.outputs)
     return measure(lambda first, count: source_tables(found, first, count), found.inputs)

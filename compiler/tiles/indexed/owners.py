@@ -14,12 +14,12 @@ from snnc.compiler.tiles.indexed.tables import Pieces
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: each group's part of a gradient costs a fragment, however small it is."""
+"""Minimum number of shared weights per owner: each group's part of a gradient costs a fragment, even if it is small."""
 
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Ranges ``[first, first + count)`` of theta that cover it once, in order; `tile` owns them; `learned`: it updates them."""
+    """Ranges ``[first, first + count)`` of theta that cover it once, in order, with the owner `tile`; `learned`: the owner updates them."""
 
     tile: Ints
     first: Ints
@@ -43,7 +43,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
     weight_learns, bias_learns
         Whether training changes weights, and biases.
 
-    Weights that only one group uses are owned by its tile; all others are distributed evenly over the tiles.
+    Weights that only one group uses are owned by the tile of the group; all others are distributed evenly over the tiles.
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []
@@ -58,7 +58,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make each group the owner of the weights that it uses; None if two groups share a weight, or if there would be too many pieces."""
+    """Make each group the owner of its weights; return None if two groups share a weight, or if that makes too many pieces."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:
@@ -69,7 +69,7 @@ def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tupl
 
 
 def owner_count(elements: int, tiles: int) -> int:
-    """Return the number of owners among which `elements` shared weights are divided."""
+    """Return the number of owners of `elements` shared weights."""
     return max(1, min(elements // GRAIN, tiles))
 
 

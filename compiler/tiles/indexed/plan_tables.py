@@ -1,4 +1,4 @@
-"""The tables that a plan needs for its indexed connections."""
+"""Tables of the indexed connections of a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, targe
 
 @dataclass(frozen=True, eq=False)
 class IndexedConnection:
-    """An indexed connection of a plan, with the tables of one replica's groups; they are the same for all replicas."""
+    """An indexed connection of a plan, with the tables of the groups of one replica; all replicas have the same tables."""
 
     connection: ConnectionInfo
     map: IndexedMap
@@ -27,7 +27,7 @@ class IndexedConnection:
     source: IndexTables | None
     """Tables on the source's side; None if the source needs no gradient."""
     owners: Owners | None
-    """None if theta holds constants."""
+    """Owners of the weights; None if they are constants."""
 
 
 def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
@@ -58,13 +58,13 @@ def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedCo
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """Groups of the first replica of a population."""
+    """Column groups of the first replica of a population."""
 
     placed: PopulationPlan
 
     @cached_property
     def _groups(self) -> Ints:
-        """[groups, 3]: tile, first, count."""
+        """Tile, first neuron and number of neurons of each group, [groups, 3]."""
         blocks = np.array([(b.tile, b.first, b.count) for b in self.placed.blocks], dtype=np.int64)
         wraps = np.flatnonzero(np.diff(blocks[:, 1]) < 0)
         one = blocks[: wraps[0] + 1] if len(wraps) else blocks
@@ -84,5 +84,5 @@ class _Cut:
 
     @cached_property
     def tiles(self) -> Ints:
-        """All tiles, including those of other replicas."""
+        """All tiles of the population, including those of other replicas."""
         return np.array(sorted({b.tile for b in self.placed.blocks}), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Cuts indexed maps along groups of neurons, and makes the tables of each group.
+"""Cut indexed maps along groups of neurons, and build the tables of each group.
 
-A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
-its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one
-row whose targets and weights both follow one another are one *run*. A group numbers the weights that it uses, and on the source's side the
-targets whose deltas it reads, without gaps: runs count in these local numbers.
+A *group* is a range of neurons of a population that share weights on a tile. On the target's side, a group's tables contain the entries
+that lead to its neurons, with a row for each source; on the source's side, the entries that start from its neurons, with a row for each
+neuron. Adjacent entries of a row with consecutive targets and consecutive weights form one *run*. A group numbers the weights that it uses
+(and on the source's side the targets whose deltas it reads) without gaps; runs refer to these local numbers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 SPARSE: Final = 4
-"""Rows have keys if less than one in this many of the sources between a group's first and last one reaches the group."""
+"""Rows have keys if fewer than one in SPARSE of the sources between a group's first and last one reach the group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Ranges ``[first, first + count)`` of an array that each group uses, one after the other; `group` points at its first piece."""
+    """Ranges ``[first, first + count)`` of an array that each group uses, group by group; `group` is the index of a group's first range."""
 
     group: Ints
     first: Ints
@@ -33,19 +33,19 @@ class Pieces:
 
     @property
     def sizes(self) -> Ints:
-        """Elements that each group uses."""
+        """Number of elements that each group uses."""
         return _sums(self.count, self.group)
 
     def sizes_from(self, element: int) -> Ints:
-        """Return how many elements each group uses from `element` on."""
+        """Return the number of elements with index `element` or higher that each group uses."""
         return _sums(np.clip(self.first + self.count - element, 0, self.count), self.group)
 
 
 @dataclass(frozen=True)
 class TableForm:
-    """The properties of tables that the code of the vertices that read them depends on.
+    """Properties of tables that determine the code of the vertices that read them.
 
-    `single`: every run holds one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number.
+    `single`: every run has one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of an entry.
     """
 
     single: bool
@@ -55,29 +55,30 @@ class TableForm:
 
 @dataclass(frozen=True, eq=False)
 class IndexTables:
-    """Runs of all groups, ordered by group, row and place.
+    """Tables of all groups; runs are ordered by group, row and target.
 
     Attributes
     ----------
     low, span
-        First row of each group, and the number of its rows. A row is a source on the target's side, a neuron of the group on the source's.
+        First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
+        source's side.
     keys
-        If few of the sources between the first and the last reach a group, it has rows for these alone; `keys` has their sources, in
-        ascending order, and `low` is 0. Otherwise empty.
+        Sources with a row, in ascending order, if few of the sources between the first and the last one reach a group; `low` is then 0.
+        Empty if every source in between has a row.
     rows
-        For each group ``span + 1`` numbers: the index in the group of the first run of each row, and the number of runs. With biases, which
-        are an additional last row, ``span + 2``.
+        Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
+        additional last row, which makes ``span + 2`` entries.
     row_start, run_start
-        Index of a group's first number in `rows`, and of its first run in the three arrays below; one number more than groups.
+        Index of a group's first entry in `rows`, and of its first run in the three arrays below; one more element than groups.
     place, weight, length
-        For each run: its first target and its first weight, as local numbers (for a maximum, its entry's number instead of a weight), and
-        its number of values.
+        First target and first weight of each run, as local numbers (for a maximum, the number of the entry instead of a weight), and its
+        number of values.
     used
         Elements of theta that each group uses.
     targets
-        Targets that each group reads (source's side; empty on the target's).
+        Targets that each group reads on the source's side; empty on the target's side.
     always
-        Whether there is a row of biases.
+        Whether groups have a row of biases.
     inputs
         Number of values of the source.
     weights
@@ -101,7 +102,7 @@ class IndexTables:
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
-        """For each group, the first row's source, and the last row's plus 1; on the source's side, neurons counted within the group."""
+        """Source of the first row of each group, and of the last row plus 1; on the source's side, indices of neurons in the group."""
         if not self.keyed:
             return self.low, self.low + self.span
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
@@ -120,7 +121,7 @@ class IndexTables:
 
     @property
     def single(self) -> bool:
-        """Whether every run holds one value."""
+        """Whether every run has one value."""
         return bool((self.length == 1).all())
 
     @property
@@ -136,17 +137,17 @@ class IndexTables:
 
     @property
     def largest(self) -> int:
-        """The largest number in any of the tables."""
+        """Largest entry of all tables."""
         arrays = (self.keys, self.rows, self.place, self.weight, self.length)
         return max(int(a.max(initial=0)) for a in arrays)
 
     def index_bytes(self) -> int:
-        """Bytes of a number in the tables: 16 bits as long as they suffice."""
+        """Return the bytes of a table entry: 2 if 16 bits suffice, else 4."""
         return 2 if self.largest < 1 << 16 else 4
 
     @cached_property
     def form(self) -> TableForm:
-        """The properties of these tables that code depends on."""
+        """Properties of these tables that determine code."""
         return TableForm(self.single, self.keyed, self.index_bytes())
 
     @property
@@ -157,7 +158,7 @@ class IndexTables:
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Entries assigned to groups, ordered by group, row and target."""
+    """Entries of a map, assigned to groups and ordered by group, row and target."""
 
     group: Ints
     row: Ints
@@ -167,7 +168,7 @@ class _Entries:
 
 
 def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the target's groups ``[first, first + count)``, which lie in order and do not overlap."""
+    """Cut `found` along the target's groups ``[first, first + count)``, which are ascending and do not overlap."""
     entries = _clipped(found, first, count)
     plain = entries.row < found.inputs
     group, source = entries.group[plain], entries.row[plain]
@@ -185,7 +186,7 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 
 
 def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the source's groups ``[first, first + count)``, which lie in order and do not overlap; biases are omitted."""
+    """Cut `found` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
     group = np.searchsorted(first, found.source, side="right") - 1
     inside = (group >= 0) & (found.source < (first + count)[group]) & (found.source < found.inputs)
     group = group[inside]
@@ -199,7 +200,7 @@ def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 
 
 def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
-    """Assign entries to the groups of their targets; an entry that reaches several groups is cut."""
+    """Assign entries to the groups of their targets; an entry that reaches several groups is split."""
     stop = first + count
     begin = np.searchsorted(stop, found.target, side="right")
     end = np.searchsorted(first, found.target + found.length, side="left")
@@ -215,7 +216,7 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Smallest row of each group, and one more than the largest; 0 and 0 if it has none."""
+    """Return the smallest row of each group, and the largest plus 1; 0 and 0 for a group without rows."""
     low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     begin = np.searchsorted(group, np.arange(groups), side="left")
     end = np.searchsorted(group, np.arange(groups), side="right")
@@ -225,7 +226,7 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
 
 
 def _merged(entries: _Entries) -> _Entries:
-    """Join neighbours of one row whose targets and weights follow one another."""
+    """Merge adjacent entries of a row with consecutive targets and weights."""
     e = entries
     if not len(e.group):
         return e
@@ -240,7 +241,7 @@ def _merged(entries: _Entries) -> _Entries:
 
 
 def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
-    """Count runs by row; `shape` is (low, span, keys)."""
+    """Build the tables from runs; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
@@ -255,7 +256,7 @@ def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *
 
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
-    """Number the elements of theta that each group uses; runs stay runs."""
+    """Number the elements of theta that each group uses, and return the first number of each run; runs remain contiguous."""
     spread = np.repeat(runs.group * elements + runs.weight, runs.length)
     spread += np.arange(len(spread)) - np.repeat(np.cumsum(runs.length) - runs.length, runs.length)
     numbered, pieces = _numbered(spread, elements, groups, 1)
@@ -263,7 +264,7 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct ``group * each + index`` of every group without gaps, and return the ranges of ``index * unit`` too."""
+    """Number the distinct ``group * each + index`` of every group without gaps, and return the ranges of ``index * unit`` as well."""
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
@@ -286,7 +287,7 @@ def _nothing(groups: int) -> Pieces:
 
 
 def _sums(values: Ints, start: Ints) -> Ints:
-    """Sums of the parts of `values` that begin at `start`."""
+    """Return the sums of the parts of `values` that begin at `start`."""
     total = np.concatenate([[0], np.cumsum(values)])
     found: Ints = total[start[1:]] - total[start[:-1]]
     return found

@@ -1,1 +1,1 @@
-"""The network as it is mapped: populations, connections, losses, and the operations of their equations."""
+"""Description of a network for the mapping: populations, connections, losses, and operations of equations."""

@@ -1,4 +1,4 @@
-"""The sizes of a loss on a machine: outputs that it reads, and scores and targets of a sample."""
+"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.term import Statistic
 
 ScoreKind: TypeAlias = Statistic | Literal["known"]
-"""The content of a score: a statistic of an output over time, or the number of steps with a known target."""
+"""Content of a score: a statistic of an output over time, or the number of steps with a known target."""
 _OF_STEPS: Final = "ce_rate"
 _OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
 
@@ -24,7 +24,7 @@ class ScoreSlot:
     Attributes
     ----------
     kind
-        Their content.
+        Content of the scores.
     first, stop
         The range of outputs, among all that the loss reads.
     place
@@ -44,19 +44,19 @@ class LossShape:
     Attributes
     ----------
     name
-        Its name; None without a loss.
+        Name of the loss; None without a loss.
     width
-        Outputs that it reads.
+        Number of outputs that the loss reads.
     slots
-        Scores that are computed before the adjoints; losses that are not composed have one for each output.
+        Scores computed before the adjoints; losses that are not composed have one for each output.
     columns
-        Number of values in a sample's targets, or in a step's with `each_step`; 0: the target is the sample's class, an integer.
+        Number of values in a sample's targets, or with `each_step` in a step's targets; 0: the target is the sample's class (an integer).
     each_step
         Whether every step has its own targets.
     lengths
-        Whether the last column is the number of steps that count.
+        Whether the last column is the length of the sequence, in steps.
     masked
-        Number of target values, in a step or a sample as above, that every worker reads to count the known ones.
+        Number of target values (per step with `each_step`, else per sample) that every worker reads to count the known ones.
     """
 
     name: str | None = None
@@ -69,7 +69,7 @@ class LossShape:
 
     @property
     def external(self) -> bool:
-        """Whether it is computed outside the program."""
+        """Whether the loss is computed outside the program."""
         return self.name == ExternalLoss.name
 
     @property
@@ -93,15 +93,15 @@ class LossShape:
         return self.lengths or any(slot.kind == "known" for slot in self.slots)
 
     def targets(self, steps: int) -> int:
-        """Return the number of values in a sample's targets; 0: the target is only its class."""
+        """Return the number of values in a sample's targets; 0: the target is its class."""
         return self.columns * (steps if self.each_step else 1)
 
     def looked_at(self, steps: int) -> int:
-        """Return the number of these values that every worker reads."""
+        """Return the number of a sample's target values that every worker reads."""
         return self.masked * (steps if self.each_step else 1)
 
     def score_of(self, kind: ScoreKind, first: int, stop: int) -> ScoreSlot:
-        """Return the slot of a statistic of some outputs."""
+        """Return the slot of a statistic of the outputs ``[first, stop)``."""
         return next(slot for slot in self.slots if (slot.kind, slot.first, slot.stop) == (kind, first, stop))
 
 
@@ -119,7 +119,7 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
-    """Return a score for each output and statistic over time that a term reads."""
+    """Return a slot for each range of outputs and statistic over time that a term reads."""
     wanted: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets

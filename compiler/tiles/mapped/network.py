@@ -1,4 +1,4 @@
-"""The sizes of a StepProgram that the mapping needs: layers (populations), links (connections) and sources."""
+"""Description of a StepProgram for the mapping: layers (populations), links (connections) and sources, with their sizes."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, upd
 
 @dataclass(frozen=True)
 class BusSource:
-    """A buffer that buses move: an input or an output port of a population.
+    """A buffer transported by buses: an input, or an output port of a population.
 
-    `width` is the number of values per sample and step; a static input is the same at every step. If a source is `windowed`, only neurons
-    that spiked or are near the threshold need the gradient that connections send back.
+    `width` is the number of values per sample and step; a static input is the same at every step. If a source is `windowed`, it needs
+    gradients only for neurons that spiked or are near the threshold.
     """
 
     buffer: str
@@ -56,13 +56,13 @@ class Link:
     Attributes
     ----------
     inputs, outputs
-        Values of its source and of its target.
+        Number of values of the source and of the target.
     weight_elements
-        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
+        Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed.
     weight_gradient, input_gradient
-        Whether the backward step forms them.
+        Whether the backward step computes them.
     indexed
-        Its entries, if tables define them; None if it is dense or one to one.
+        Its entries in tables; None if the connection is dense or one to one.
     """
 
     id: str
@@ -78,15 +78,15 @@ class Link:
     input_gradient: bool
     indexed: IndexedLink | None = None
     sparse_values: bool = False
-    """Whether it is dense and reads sums of spikes, which are mostly 0."""
+    """Whether it is dense and reads sums or averages of spikes, which are mostly 0."""
     half: bool = False
-    """Whether its weights are float16."""
+    """Whether the weights are float16."""
     half_deltas: bool = False
-    """Whether its source reads deltas as float16, two samples per word."""
+    """Whether the source reads deltas as float16, two samples per word."""
 
     @property
     def delta_bytes(self) -> int:
-        """Bytes of a delta that its source reads."""
+        """Bytes of a delta that the source reads."""
         return HALF if self.half_deltas else FLOAT
 
     @property
@@ -96,17 +96,17 @@ class Link:
 
     @property
     def read_backward(self) -> bool:
-        """True if its target reads its window again: for the gradient of weights, or to find the chosen entry of a maximum."""
+        """Whether the target reads the window again: for the weight gradient, or to find the entry chosen by a maximum."""
         return self.weight_gradient or (self.input_gradient and self.chooses)
 
     @property
     def one_to_one(self) -> bool:
-        """True if each value of the source reaches exactly one neuron, in the same order."""
+        """Whether each value of the source reaches exactly one neuron, in the same order."""
         return not self.dense and self.indexed is None
 
     @property
     def events(self) -> bool:
-        """True if it receives ids of spikes, not values."""
+        """Whether it transports ids of spikes, not values."""
         return self.source.kind == "spikes"
 
 
@@ -114,8 +114,8 @@ class Link:
 class LearnedParameter:
     """A trained parameter or bias of a population.
 
-    `buffer` holds its values. The kernel computes its gradient under the name `gradient`, which is added to the sum `name`. If `shared`,
-    one value serves all neurons.
+    `buffer` contains its values. The kernel computes its gradient under the name `gradient`, which is added to the sum `name`. If `shared`,
+    all neurons have the same value.
     """
 
     buffer: str
@@ -126,7 +126,7 @@ class LearnedParameter:
 
 @dataclass(frozen=True)
 class Past:
-    """How many values an adjoint reads from every step: states (before and after each step) and others, as float32 and as float16."""
+    """Number of values that an adjoint reads from every step: states (before and after each step) and others, as float32 and as float16."""
 
     states: int
     others: int
@@ -134,38 +134,38 @@ class Past:
     half_others: int
 
     def floats(self, steps: Any) -> Any:
-        """Number of float32 values per neuron and sample for this number of steps."""
+        """Return the number of float32 values per neuron and sample for `steps` steps."""
         return (steps + 1) * self.states + steps * self.others
 
     def halves(self, steps: Any) -> Any:
-        """The same for float16 values."""
+        """Return the number of float16 values per neuron and sample for `steps` steps."""
         return (steps + 1) * self.half_states + steps * self.half_others
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A population with its links and its parameters.
+    """A population with its links and parameters.
 
     Attributes
     ----------
     parameters
-        For each parameter of the kernel, whether one value serves all neurons.
+        For each parameter of the kernel, whether all neurons share one value.
     biases
-        The same for the biases of each port.
+        For each bias of each port, whether all neurons share one value.
     learned
-        Its trained parameters and biases.
+        Trained parameters and biases.
     outputs
         Output buffers of the kernel, in order.
     sent
-        The output buffers that buses move.
+        Output buffers transported by buses.
     recorded
-        The buffer of each output of the network that it writes.
+        For each network output that the population writes, its buffer.
     adjoint_outputs
-        Its output buffers that receive a gradient from a record.
+        Output buffers that receive a gradient from a record.
     gradient
-        Whether the backward step runs it.
+        Whether the backward step includes the population.
     shown
-        Whether the adjoint of its input current is stored for all steps, because a caller reads it.
+        Whether the adjoint of the input current is stored for all steps for a caller.
     """
 
     id: str
@@ -186,7 +186,7 @@ class Layer:
 
     @property
     def past(self) -> Past:
-        """The values that its adjoint reads from all steps."""
+        """Number of values that the adjoint reads from all steps."""
         if not self.gradient:
             return Past(0, 0, 0, 0)
         kernel = self.kernel
@@ -195,17 +195,17 @@ class Layer:
 
     @property
     def half_weights(self) -> int:
-        """Number of float16 weights per neuron, without those of tables; either all weights that may be float16 are, or none is."""
+        """Number of float16 weights per neuron, without those in tables; all weights that may be float16 have the same type."""
         return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
 
     @property
     def half_rows(self) -> bool:
-        """Whether weights of dense connections into it are float16."""
+        """Whether dense connections into the population have float16 weights."""
         return any(link.half and link.dense for link in self.incoming)
 
     @property
     def half_numbers(self) -> bool:
-        """Whether weights of other connections into it are float16."""
+        """Whether other connections into the population have float16 weights."""
         return any(link.half and not link.dense for link in self.incoming)
 
     @property
@@ -215,7 +215,7 @@ class Layer:
 
     @property
     def scalar_parameters(self) -> int:
-        """The same with one value for all neurons."""
+        """Number of parameters, including biases, with one value for all neurons."""
         return sum(self._shared)
 
     @property
@@ -229,18 +229,18 @@ class Layer:
 
     @property
     def learnable_scalars(self) -> int:
-        """The same with one value for all neurons."""
+        """Number of trained parameters with one value for all neurons."""
         return sum(parameter.shared for parameter in self.learned)
 
     @property
     def records(self) -> int:
-        """Number of outputs of the network that it writes."""
+        """Number of network outputs that the population writes."""
         return len(self.recorded)
 
 
 @dataclass(frozen=True, eq=False)
 class MappedNetwork:
-    """All layers in order, the inputs, and the data for training."""
+    """All layers in order, the inputs, and the properties of training."""
 
     layers: tuple[Layer, ...]
     inputs: tuple[BusSource, ...]
@@ -251,19 +251,19 @@ class MappedNetwork:
     moments: int
     """Optimiser values stored for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
-    """Worker cycles in which the optimiser changes a parameter."""
+    """Worker cycles of the optimiser per parameter."""
     accumulates: bool = False
-    """Whether gradients of several batches are summed before an update."""
+    """Whether gradients of several batches are accumulated before an update."""
     square: int = 0
-    """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
+    """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False
-    """Whether the gradient of the loss is multiplied by a factor."""
+    """Whether the gradient of the loss is multiplied by a loss scale."""
     rounding: Rounding | None = None
-    """How updates of weights that are float16 are rounded; None if no such weight is updated."""
+    """Rounding of updates of float16 weights; None if no such weight is updated."""
 
     @property
     def half_weights(self) -> bool:
-        """Whether weights are float16."""
+        """Whether any weights are float16."""
         return any(link.half for link in self.links)
 
     @property
@@ -278,7 +278,7 @@ class MappedNetwork:
 
     @property
     def external(self) -> bool:
-        """Whether a caller gives the adjoint of the output and takes the gradients, so that there is neither loss nor update."""
+        """Whether a caller computes the loss and the update: it passes the adjoint of the output and reads the gradients."""
         return self.training and self.loss.external
 
     @property
@@ -288,9 +288,9 @@ class MappedNetwork:
 
     @property
     def windowed(self) -> frozenset[BusSource]:
-        """Sources whose gradients can return in windows: those of dense connections; others add theirs from deltas.
+        """Sources whose gradients can return in windows over dense connections; other connections compute them from deltas.
 
-        Excludes sources read by a maximum: the chosen entry is known from windows of spikes only.
+        Excludes sources read by a maximum, which finds the chosen entry only from windows of spikes.
         """
         able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
         return able - {link.source for link in self.links if link.chooses}
@@ -302,7 +302,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Read sizes and flags from `program`; if `training` is None, it trains if it has a loss and an optimizer."""
+    """Describe `program`; if `training` is None, it trains if it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
@@ -426,12 +426,12 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
 
 
 def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
-    """Biases of a port's current."""
+    """Return the biases of a port's current."""
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
 
 
 def learned_elements(layer: Layer) -> Mapping[str, int]:
-    """Number of learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
+    """Return the learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
     found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
     return {**found, "bias": layer.learnable_neuron_parameters}
 
@@ -444,7 +444,7 @@ class LearnedRows(NamedTuple):
 
 
 def learned_parameters(layer: Layer) -> list[LearnedRows]:
-    """Every learned parameter that has values for each neuron: the inputs of a dense connection, else 1."""
+    """Return every learned parameter with values for each neuron: as many as inputs for a dense connection, else 1."""
     links = [
         LearnedRows(link.inputs if link.dense else 1, link.half)
         for link in layer.incoming
@@ -454,7 +454,7 @@ def learned_parameters(layer: Layer) -> list[LearnedRows]:
 
 
 def learned_rows(layer: Layer) -> list[int]:
-    """Return the number of values per neuron of each of them."""
+    """Return the number of values per neuron of each of the :func:`learned_parameters`."""
     return [found.rows for found in learned_parameters(layer)]
 
 
@@ -464,7 +464,7 @@ def half_elements(layer: Layer) -> int:
 
 
 def learned_scalars(layer: Layer) -> int:
-    """Number of learned parameters with one value for all neurons."""
+    """Return the number of learned parameters with one value for all neurons."""
     return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 

@@ -1,4 +1,4 @@
-"""Cycles of a kernel's arithmetic, from the operations in its printed code."""
+"""Worker cycles of arithmetic in kernels and update rules, from the operations in the printed code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.neurons.operation_counts import operation_counts
 PAIR_CYCLES: Final[Mapping[str, int]] = {
     # one bundle for two floats in registers (f32v2 instructions)
     **dict.fromkeys(("add", "mul", "neg", "abs"), 1),
-    # a comparison gives a mask, and the mask is combined with 1.0
+    # a comparison yields a mask, which is combined with 1.0
     "compare": 2,
     # and, and-not, or
     "select": 3,
@@ -25,19 +25,19 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "erf": 40,  # [R] a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
-"""Worker cycles of one operation, for one float or two; comments give sources, and [R] marks numbers without a source."""
+"""Worker cycles of one operation, on one float or two; comments give sources, and [R] marks estimates without a source."""
 SGD_CYCLES: Final = 5
-"""Worker cycles of plain gradient descent on one parameter: load the gradient and the parameter, a product, a sum, store."""
+"""Worker cycles of plain gradient descent per parameter: load the gradient and the parameter, multiply, add, store."""
 
 MEAN_CYCLES: Final = 5
-"""Worker cycles of the mean over accumulated gradients: load the stored sum, add, a product, store the mean, store 0."""
+"""Worker cycles of the mean over accumulated gradients: load the stored sum, add, multiply, store the mean, store 0."""
 
 SQUARE_CYCLES: Final = 3
-"""Worker cycles of a square in the norm of the gradients: load, a product, a sum."""
+"""Worker cycles of a square in the norm of the gradients: load, multiply, add."""
 
 
 def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
-    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed. With loss scaling, it is first divided."""
+    """Return the worker cycles to add a gradient to the norm; 0 if no norm is needed. With loss scaling, it is unscaled first."""
     if rule.clip_norm is None and rule.loss_scale is None:
         return 0
     scaled = int(rule.loss_scale is not None)
@@ -45,15 +45,15 @@ def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
 
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
-    """Worker cycles of the arithmetic of `assignments` for one neuron (or two in vectors), without loads and stores."""
+    """Return the worker cycles of `assignments` for one neuron (or two in vectors), without loads and stores."""
     return sum(PAIR_CYCLES[kind] * number for kind, number in operation_counts(assignments).items())
 
 
 def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
-    """Worker cycles in which an optimiser changes a parameter; with `accumulates`, by the mean of its gradients from several batches.
+    """Return the worker cycles of an optimiser per parameter; with `accumulates`, it uses the mean gradient of several batches.
 
     A rule with a square root updates two parameters at once: loads of the gradients and of all stored numbers, arithmetic, stores, a
-    branch. A rule without one updates them singly: to :data:`SGD_CYCLES` it adds a cycle for each moment, and one for each operation that
+    branch. A rule without one updates them singly: it adds to :data:`SGD_CYCLES` a cycle for each moment, and for each operation that
     plain descent and momentum do not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)

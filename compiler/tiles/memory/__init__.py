@@ -1,1 +1,1 @@
-"""Predicted bytes on every tile."""
+"""Predicted memory of blocks on tiles, and lifetimes of data."""

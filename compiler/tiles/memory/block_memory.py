@@ -1,4 +1,4 @@
-"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons there."""
+"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons on the tile."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ CategoryAndLife: TypeAlias = tuple[str, str]
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[CategoryAndLife, Ints]:
-    """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+    """Return bytes by (category, lifetime) on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
-    keeps the optimiser state of its share of the parameters. `holdings` gives the sizes of the tables of indexed connections; by default
+    stores the optimiser state of its share of the parameters. `holdings` gives the sizes of the tables of indexed connections; by default
     they are estimated. With `owned`, a tile's share of the updated weights of indexed connections is counted as if all tiles
     had equal shares.
     """
@@ -57,7 +57,7 @@ def block_bytes(
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
     floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
-    # The host reads the first private gradient of a group, to which the others are added.
+    # The host reads the first private gradient of a group, to which the other private gradients are added.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
@@ -92,7 +92,7 @@ def block_bytes(
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
-    """Return :func:`block_bytes` on each tile of a placed population, with estimated tables; cached, must not be modified."""
+    """Return :func:`block_bytes` on each tile of a placed population, with estimated tables; the result is cached: do not modify it."""
 
     def make() -> dict[CategoryAndLife, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
@@ -107,22 +107,22 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the maximum of the bytes `held` that are live in any stage of a step, with the additions of `more` in some stages."""
+    """Return the most bytes of `held` that are live in any stage of a step, with the additional bytes of `more` in some stages."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
 def _weights(layer: Layer) -> int:
-    """Return the number of floats per neuron of weights and parameters."""
+    """Return the number of weights and parameters per neuron."""
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
 def _copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the number of floats per neuron of weight copies on the source's side."""
+    """Return the number of weight copies per neuron on the source's side."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron that float16 copies of weights on the source's side save; rows of dense ones have an even length."""
+    """Return the bytes per neuron saved by float16 copies of weights on the source's side; dense rows have an even length."""
     links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
@@ -161,7 +161,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
 
 
 def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
-    """Return stage -> the most bytes that a tile of `layer` receives in a superstep of the stage, including packed rows of weights."""
+    """Return the most bytes that a tile of `layer` receives in a superstep, by stage, including packed rows of weights."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:
@@ -181,9 +181,9 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
 
 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
-    """Return code bytes of a tile of `layer` before relays and tiles are known: codelets, and fragments by relays and column groups.
+    """Estimate the code bytes of a tile of `layer` before placement: codelets, and fragments by relays and column groups.
 
-    With packed rows, each target counts a fragment of deltas for each of its tiles, as if they had as many neurons as this one, and
+    With packed rows, each target counts one fragment of deltas per tile, as if its tiles had as many neurons as this one, and
     fragments of rows that grow with the square root of the number of tiles.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)

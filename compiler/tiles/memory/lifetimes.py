@@ -1,6 +1,6 @@
-"""Lifetimes of a tile's data: the stages of a training step, and the stages in which each kind of data cannot share memory.
+"""Lifetimes of a tile's data: the stages of a training step, and the stages in which each kind of data is live.
 
-A variable is live from its complete overwrite (or ``WriteUndef``) to its last read, and always if the host accesses it;
+A variable is live from a complete overwrite (or ``WriteUndef``) to its last read, or always if the host accesses it;
 docs/decisions/0013-memory-over-time.md lists the lifetimes of the emitted program's variables.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from snnc.compiler.tiles.blocks.grouping import Ints
 
 LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
-"""(category, lifetime) -> bytes, a number or an array."""
+"""Bytes by (category, lifetime), each a number or an array."""
 
 FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
 SCORES, LOSS = "loss: scores", "loss"
@@ -60,11 +60,11 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         }.items()
     }
 )
-"""Lifetime -> the stages in which it is live."""
+"""Stages in which data are live, by lifetime."""
 
 
 def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
-    """Return the stages that a step has."""
+    """Return the stages of a step."""
     return tuple(s for s in STAGES if segment or s not in _AGAIN) if training else _INFERENCE
 
 
@@ -76,17 +76,12 @@ def stage_of(part: str, name: str) -> str:
         return f"{part}: neurons"
     if part == "update" and name not in STAGES:
         return OPTIMISER
-    # Supersteps that add to gradients after the neurons' superstep still read its deltas.
+    # Supersteps that add to gradients after the superstep of neurons still read its deltas.
     return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 
 
-def bytes_at(held: LiveBytes, stage: str) -> Any:
-    """Return the live bytes in a stage, all categories."""
-    return sum((size for (_, life), size in held.items() if stage in LIVES[life]), start=np.int64(0))
-
-
 def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
-    """Return the live bytes in each stage, all categories."""
+    """Return the live bytes of all categories in each stage."""
     lives: dict[str, Any] = {}
     for (_, life), size in held.items():
         lives[life] = lives.get(life, 0) + size
@@ -94,13 +89,13 @@ def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
 
 
 def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the maximum of live bytes over all stages, with the additions of `more` in some."""
+    """Return the maximum of live bytes over all stages, with the additional bytes of `more` in some stages."""
     found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
     return found
 
 
 def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
-    """Return the stage with the most live bytes, and these by category (numbers, no arrays); the additions are "exchange"."""
+    """Return the stage with the most live bytes, and these bytes by category (numbers, no arrays); `more` has the category "exchange"."""
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
     found: dict[str, int] = {}

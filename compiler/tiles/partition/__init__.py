@@ -1,4 +1,4 @@
-"""Populations with sparse connections in parts: the grouping of neurons, the graph of the parts, and the way back."""
+"""Partition of sparsely connected populations: grouping of neurons, graph of the parts, and mapping back to the original graph."""
 
 from __future__ import annotations
 

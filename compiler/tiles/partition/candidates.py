@@ -1,4 +1,4 @@
-"""A graph before it is cut into parts: populations that can be cut, the connections among their neurons, and its lowering after the cut."""
+"""A graph before partition: populations that can be cut, connections among their neurons, and lowering after the cut."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Candidates:
     Attributes
     ----------
     sizes
-        Number of neurons of each.
+        Number of neurons of each population.
     sources, targets
-        For each entry of a sparse connection between two of them: the sending and the receiving neuron, numbered through all populations.
+        Sending and receiving neuron of each entry of a sparse connection between two of them, numbered across all populations.
     fan_in, fan_out
-        Entries of all sparse connections (of inputs and other populations as well) that lead to each neuron, and from it.
+        Number of entries of all sparse connections (also of inputs and other populations) that lead to each neuron, and from it.
     """
 
     sizes: Mapping[str, int]
@@ -52,16 +52,16 @@ class Candidates:
 
     @property
     def neurons(self) -> int:
-        """Number of neurons of all of them."""
+        """Number of neurons of all populations."""
         return sum(self.sizes.values())
 
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
-        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes per step.
+        """Return the hypergraph of neurons: a net contains a neuron and its targets, with the neuron's spikes per step as weight.
 
         Parameters
         ----------
         rates
-            Spikes per step by population: of each neuron (an array), or the same for all (0-d); 1 if unknown.
+            Spikes per step by population: of each neuron (an array), or one number for all (0-d); 1 if unknown.
         work
             Work of each neuron.
         """
@@ -78,7 +78,7 @@ class Candidates:
         return Parting({name: part[some] for name, some in mine.items()}, places)
 
     def _places(self, part: Ints, some: slice) -> Ints:
-        """Place of each neuron of a population in its part."""
+        """Return the position of each neuron of a population in its part."""
         work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
         for members in Parting({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))
@@ -98,7 +98,7 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
     Returns
     -------
     Candidates or None
-        None if there are none.
+        None if no population can be cut.
     """
     divisible = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
@@ -114,14 +114,14 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the populations of `able` that a sparse connection joins with another of `able`, or with itself."""
+    """Return the populations of `able` that a sparse connection connects with another of `able`, or with itself."""
     return {end for both in sparse if able.issuperset(both) for end in both}
 
 
 def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
-            return False  # one value that all neurons learn together
+            return False  # one learned value for all neurons
     before = all(isinstance(graph.operation(e.source), Linear | Sparse) for e in graph.incoming(name))
     return before and bool(graph.incoming(name)) and all(_reads_separately(graph, edge) for edge in graph.outgoing(name))
 
@@ -164,12 +164,12 @@ class Prepared:
 
     @cached_property
     def candidates(self) -> Candidates | None:
-        """Populations that can be cut; the one that the loss reads stays whole."""
+        """Populations that can be cut; the population that the loss reads stays whole."""
         whole = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
         return find_candidates(self.graph, whole)
 
     def lower(self, whole: StepProgram, parting: Parting, **options: Any) -> Correspondence:
-        """Cut the graph and lower it as `whole` was, with the same `options` of :func:`snnc.compiler.lowering.lower.lower`.
+        """Cut the graph and lower it with the `options` of `whole`, those of :func:`snnc.compiler.lowering.lower.lower`.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class Prepared:
 
 
 def prepare(graph: Graph, loss: Loss | None = None, loss_output: str | None = None) -> Prepared:
-    """Run the default flow over `graph`, with an output for the loss as :func:`snnc.compiler.lowering.lower.lower` chooses it."""
+    """Run the default flow over `graph`, with an output for the loss chosen as in :func:`snnc.compiler.lowering.lower.lower`."""
     chosen = None
     if loss is not None:
         graph, chosen, loss = with_loss_output(graph, loss, loss_output)

@@ -1,4 +1,4 @@
-"""Native partitioners in a child process: if one aborts, it ends only that process."""
+"""Native partitioners in a child process: if one aborts, only that process ends."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PROGRAM: Final = Path(__file__).with_name("native.py")
 
 
 def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
-    """Return the part of every vertex; `given` is the input of :mod:`~snnc.compiler.tiles.partition.native` for this library.
+    """Return the part of every vertex; `given` is the input for this library in :mod:`~snnc.compiler.tiles.partition.native`.
 
     Raises
     ------
     PartitionerCrashError
-        The library ended its process, or its answer is not a partition.
+        The library ended its process, or its output is not a partition.
     """
     arrays, vertices = io.BytesIO(), len(given["work"])
     np.savez(arrays, **given)
@@ -40,9 +40,9 @@ def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
     try:
         found: Ints = np.load(io.BytesIO(done.stdout), allow_pickle=False)
     except (ValueError, EOFError, OSError):
-        raise _crash(library, "gave no answer") from None
+        raise _crash(library, "returned no output") from None
     if found.shape != (vertices,) or (vertices and not 0 <= found.min() <= found.max() < int(given["parts"])):
-        raise _crash(library, f"gave {found.size:,} parts for {vertices:,} vertices, or parts outside the requested number")
+        raise _crash(library, f"returned {found.size:,} parts for {vertices:,} vertices, or parts outside the requested number")
     return found
 
 

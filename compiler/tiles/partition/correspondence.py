@@ -1,4 +1,4 @@
-"""Mapping between a program and the program of its parts: parameters, states, results and activity, in both directions."""
+"""Mapping between a program and its partitioned form: parameters, states, results and activity, in both directions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.compiler.tiles.partition.split import Ints, Split
 
 @dataclass(frozen=True, eq=False)
 class PlaceInWhole:
-    """A place in the whole program: the name there, and the flat indices of its elements (None: all)."""
+    """A place in the whole program: a name, and the flat indices of elements (None: all)."""
 
     whole: str
     index: Ints | None
@@ -23,7 +23,7 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Ids and names of the program of the parts, with their counterparts in the whole program.
+    """Ids and names of the partitioned program, with their counterparts in the whole program.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Correspondence:
     parameters, outputs
         Place of each parameter and output of `split`, by name and id.
     populations
-        Place of each population of `split`: id of the population that it is a part of, and its neurons.
+        Place of each population of `split`: id of the whole population, and neurons.
     buffers
-        Place of each output buffer of populations of `split`, and of each input's buffer.
+        Place of each output buffer of the populations of `split`, and of the buffer of each input.
     inputs
-        For inputs that `split` reads in another order: indices of the values in that order.
+        For inputs that `split` reads in another order: indices of the values in the order of `split`.
     """
 
     whole: StepProgram
@@ -58,26 +58,26 @@ class Correspondence:
         return {label: ids for label, ids in found.items() if len(ids) > 1}
 
     def parameters_of_parts(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Turn parameters of the whole program into those of the parts."""
+        """Convert parameters of the whole program to parameters of the parts."""
         found = {}
         for name, place in self.parameters.items():
             if place.whole in values:
-                found[name] = _taken(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
+                found[name] = _part_of_array(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
         return found
 
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Turn parameters (or gradients, where missing ones are 0) of the parts into those of the whole program."""
+        """Convert parameters (or gradients, where missing ones are 0) of the parts to those of the whole program."""
         found: dict[str, Array] = {}
         for name, place in self.parameters.items():
             if name in values:
                 shape = self.whole.parameters[place.whole].value.shape
                 if place.whole not in found:
                     found[place.whole] = np.zeros(shape, values[name].dtype)
-                _put(found[place.whole], values[name], place)
+                _write_part(found[place.whole], values[name], place)
         return found
 
     def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Turn inputs, id -> [T, B, *shape] (static ones [B, *shape]), into those of the parts."""
+        """Convert inputs, id -> [T, B, *shape] (static ones [B, *shape]), to those of the parts."""
         if not self.inputs:
             return inputs
         shapes = {info.id: info.shape for info in self.whole.inputs}
@@ -90,7 +90,7 @@ class Correspondence:
         return found
 
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
-        """Turn output id -> [T, B, *shape] of the parts into those of the whole program."""
+        """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program."""
         infos = {o.id: o for o in self.whole.outputs}
         found: dict[str, Array] = {}
         for id_, place in self.outputs.items():
@@ -105,7 +105,7 @@ class Correspondence:
         return {info.id: found[info.id] for info in self.whole.outputs}
 
     def initial_of_parts(self, initial: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str], Array]:
-        """Turn initial values, (population id, state or output buffer) -> [B, n], into those of the parts."""
+        """Convert initial values, (population id, state or output buffer) -> [B, n], to those of the parts."""
         found = {}
         infos = {p.id: p for p in self.whole.populations}
         for info in self.split.populations:
@@ -117,17 +117,17 @@ class Correspondence:
         return found
 
 
-def _taken(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
+def _part_of_array(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
     found: Array = values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
     return found
 
 
-def _put(whole: Array, values: Array, place: PlaceInWhole) -> None:
+def _write_part(whole: Array, values: Array, place: PlaceInWhole) -> None:
     whole.reshape(-1)[slice(None) if place.index is None else place.index] = values.reshape(-1)
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
-    """Return the state or output buffer of `part` that corresponds to `name` of `whole`; None if `part` does not have it."""
+    """Return the state or output buffer of `part` that corresponds to `name` of `whole`; None if it has no counterpart."""
     if name in whole.kernel.states:
         labels = {part.kernel.labels[s]: s for s in part.kernel.states}
         return labels.get(whole.kernel.labels[name])
@@ -136,7 +136,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Return the name in the whole program of an end of a part's gradient window; all parts of a population have the same window."""
+    """Return the name in the whole program of a bound of a part's gradient window; all parts of a population share one window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = found.populations.get(label)

@@ -1,4 +1,4 @@
-"""Errors of populations that cannot be cut, and of partitioners that fail."""
+"""Errors for populations that cannot be cut, and for partitioners that fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PartitionerError(SnncError):
 
 
 class PartitionerCrashError(SnncError):
-    """A partitioner from another package ended its process, or its answer is not a partition."""
+    """A partitioner from another package ended its process, or its output is not a partition."""
 
     code = "SNNC-E433"
 

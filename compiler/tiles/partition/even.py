@@ -1,10 +1,10 @@
-"""The order of the neurons within a part, such that any run of them has about the same work.
+"""Order of the neurons within a part that gives every run of neurons about the same work.
 
-Tiles and workers take runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
+Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
 network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections. Here neurons stay near their
-place (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the sums so far closest to the
-stretch's mean: the error is carried on, as in dithering. Every fourth neuron is instead the one that differs most from the mean, so that
-many others remain to compensate for it; neurons with far more work than the mean are only placed once the sums are below the mean.
+position (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the running sums closest to
+the mean of the stretch: the error is carried forward, as in dithering. Every fourth neuron is instead the one that differs most from the
+mean, so that many others remain to compensate for it; neurons with far more work than the mean are placed only when the sums are below it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from snnc.compiler.tiles.partition.hypergraph import Floats, Ints
 STRETCH: Final = 1024
 """Maximum number of neurons in a stretch, within which neurons are reordered."""
 EVERY: Final = 4
-"""One neuron in this many is chosen because it differs most from the mean."""
+"""One in EVERY neurons is chosen because it differs most from the mean."""
 OWN_MEAN: Final = 1.0
-"""Neurons that differ from the mean by more than this fraction are not chosen this way."""
+"""Neurons that differ from the mean by more than this multiple of it are not chosen in this way."""
 
 
 def even_order(work: Floats) -> Ints:
@@ -29,12 +29,12 @@ def even_order(work: Floats) -> Ints:
     Parameters
     ----------
     work
-        [kinds, neurons]: work of each neuron, by kind; each kind is scaled to its mean, so all kinds count equally.
+        [kinds, neurons]: work of each neuron, by kind of work; kinds are scaled to their means, so all count equally.
 
     Returns
     -------
     Ints
-        The neuron at each place.
+        The neuron at each position.
 
     Examples
     --------

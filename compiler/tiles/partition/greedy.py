@@ -1,4 +1,4 @@
-"""The built-in partitioner: greedy growth, or the order of the neurons, then rounds of moves that reduce the cut."""
+"""Built-in partitioner: greedy growth or the order of the neurons, followed by rounds of moves that reduce the cut."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""Vertices join a part together if their connection to it is at least this fraction of the closest one's."""
+"""Vertices join a part together if their connectivity to it is at least this fraction of the closest vertex's."""
 GROWTH: Final = 0.25
-"""Maximum growth of a part at once, after which its connections are computed again."""
+"""Maximum relative growth of a part before connectivities are computed again."""
 PIECES: Final = 4
-"""Small pieces for each part."""
+"""Number of small pieces per part."""
 ROUNDS: Final = 60
 """Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
-"""Relative gain below which a round counts as unsuccessful."""
+"""Minimum relative gain of a successful round."""
 
 
 @dataclass(frozen=True)
 class OwnPartitioner:
-    """Growth and moves; see :class:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
+    """Partitioner that grows parts and moves vertices; see :class:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
 
     name: ClassVar[str] = "snnc"
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
-        """Return the part of every vertex: the best of three starts after moves."""
+        """Return the part of every vertex: the best of three starts, each improved by moves."""
         most = graph.most_work(parts, imbalance)
         starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
         found = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
@@ -36,14 +36,14 @@ class OwnPartitioner:
 
 
 def in_order(graph: Hypergraph, parts: int) -> Ints:
-    """Cut the row of vertices into pieces of even work."""
+    """Cut the vertices, in order, into parts of even work."""
     middle = np.cumsum(graph.work) - graph.work / 2
     found: Ints = np.minimum((middle / graph.work.sum() * parts).astype(np.int64), parts - 1)
     return found
 
 
 def grown(graph: Hypergraph, parts: int) -> Ints:
-    """Grow one part after the other: start at the free vertex closest to earlier parts, then add the vertices closest to the part."""
+    """Grow the parts in turn: start at the free vertex closest to earlier parts, then add the vertices closest to the part."""
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
     degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
@@ -68,7 +68,7 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
 
 
 def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
-    """Grow small pieces, and cut the hypergraph of these: clusters that are smaller than a part stay whole."""
+    """Grow small pieces, and partition the hypergraph of these: clusters smaller than a part stay whole."""
     number = min(PIECES * parts, graph.vertices)
     piece = grown(graph, number)
     coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
@@ -78,7 +78,7 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """The vertices with the highest scores, up to limits of number and work; free ones without a score come last, in order."""
+    """Return the vertices with the highest scores, within limits of number and work; free vertices without a score come last."""
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)
@@ -88,7 +88,7 @@ def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
 
 
 def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
-    """Move vertices out of parts that hold more than `most`, cheapest first."""
+    """Move vertices out of parts with more work than `most`, cheapest moves first."""
     part = part.copy()
     load = graph.loads(part, parts)
     for full in np.argsort(-load, kind="stable").tolist():
@@ -112,7 +112,7 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 
 
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
-    """Move many vertices at once as long as that reduces the cut, in the manner of Fiduccia and Mattheyses (1982) without their buckets."""
+    """Move many vertices at once as long as that reduces the cut, as Fiduccia and Mattheyses (1982) do, but without buckets."""
     random = np.random.default_rng(seed)
     best, least = part, graph.cut(part, parts)
     share = 0.5
@@ -122,7 +122,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
         if not len(wanted):
             break
         wanted = wanted[np.argsort(-gain[wanted], kind="stable")][: max(1, int(share * len(wanted)))]
-        wanted = wanted[random.random(len(wanted)) < 0.75] if share > 0.1 else wanted  # neighbours that change places would undo each other
+        wanted = wanted[random.random(len(wanted)) < 0.75] if share > 0.1 else wanted  # neighbours that swap parts lose the gain
         changed = _within(graph, best, wanted, target, parts, most)
         cut = graph.cut(changed, parts)
         if cut < least * (1 - LEAST):
@@ -135,7 +135,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
 
 
 def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tuple[Floats, Ints]:
-    """For each vertex the part that reduces the cut most (excluding parts with infinite `closed`), and the reduction."""
+    """Return for each vertex the part that reduces the cut most (excluding parts with infinite `closed`), and the reduction."""
     incidence = graph.incidence
     shown = np.zeros((graph.vertices, parts))
     shown[np.arange(graph.vertices), part] = 1.0
@@ -150,7 +150,7 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
 
 
 def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
-    """Move the vertices `wanted` to their targets, in this order, while there is room."""
+    """Move the vertices `wanted` to their targets, in this order, while the targets have room."""
     found = part.copy()
     room = most - graph.loads(part, parts)
     for k in range(parts):

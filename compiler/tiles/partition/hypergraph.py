@@ -1,4 +1,4 @@
-"""Neurons as the vertices of a hypergraph: a net is a neuron with its targets; each cut of a net sends its events once more."""
+"""Hypergraph of neurons: a net is a neuron with its targets, and each further part that a net touches receives its events once more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Hypergraph:
-    """Vertices with weights `work`, nets with weights `rate`; net n joins ``pins[start[n] : start[n + 1]]``, ascending, each once."""
+    """Vertices with weights `work`, nets with weights `rate`; net n has the distinct pins ``pins[start[n] : start[n + 1]]``, ascending."""
 
     start: Ints
     pins: Ints
@@ -24,7 +24,7 @@ class Hypergraph:
 
     @classmethod
     def of(cls, nets: Ints, pins: Ints, rate: Floats, work: Floats) -> Hypergraph:
-        """Gather the nets from pairs (net, pin); pairs may repeat."""
+        """Build a hypergraph from pairs (net, pin); pairs may repeat."""
         both = np.unique(nets.astype(np.int64) * len(work) + pins)
         net, pin = np.divmod(both, len(work))
         start = np.concatenate([[0], np.cumsum(np.bincount(net, minlength=len(rate)))])
@@ -53,24 +53,24 @@ class Hypergraph:
         return csr_array((np.ones(len(self.pins)), self.pins, self.start), shape=(self.nets, self.vertices))
 
     def connectivity(self, part: Ints, parts: int) -> Ints:
-        """Parts that each net touches (lambda)."""
+        """Return the number of parts that each net touches (lambda)."""
         touched = np.unique(self.net_of_pin * parts + part[self.pins])
         found: Ints = np.bincount(touched // parts, minlength=self.nets)
         return found
 
     def cut(self, part: Ints, parts: int) -> float:
-        """Sum of (lambda - 1) times the rate of each net: the spikes per step between parts, once for each receiving part."""
+        """Return the sum over nets of rate times (lambda - 1): spikes per step between parts, once for each receiving part."""
         return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
 
     def loads(self, part: Ints, parts: int) -> Floats:
-        """Work of each part."""
+        """Return the work of each part."""
         return np.bincount(part, self.work, parts).astype(np.float64)
 
     def imbalance(self, part: Ints, parts: int) -> float:
-        """Work of the fullest part over the mean, minus 1."""
+        """Return the work of the fullest part over the mean, minus 1."""
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
     def most_work(self, parts: int, imbalance: float) -> float:
-        """Maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus the heaviest vertex."""
+        """Return the maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus the heaviest vertex."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

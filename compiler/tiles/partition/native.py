@@ -1,6 +1,6 @@
-"""The program that runs a native partitioner in a separate process: ``python native.py mtkahypar|metis <given >found``.
+"""Program that runs a native partitioner in a separate process: ``python native.py mtkahypar|metis <input >output``.
 
-It reads an archive of arrays and writes one array of parts. Besides the standard library and NumPy it imports only the partitioner.
+It reads an npz archive and writes an npy array of parts. Besides the standard library and NumPy it imports only the partitioner.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def mtkahypar(given: Mapping[str, Any]) -> list[int]:
-    """Partition the hypergraph of `start`, `pins`, `rate` and `work` for the metric of connectivity; repeatable, on one thread."""
+    """Partition the hypergraph of `start`, `pins`, `rate` and `work` for the connectivity metric; deterministic, on one thread."""
     import mtkahypar
 
     library = mtkahypar.initialize(1, print_warnings=False)
@@ -31,7 +31,7 @@ def mtkahypar(given: Mapping[str, Any]) -> list[int]:
 
 
 def metis(given: Mapping[str, Any]) -> list[int]:
-    """Partition the graph of `start` and `neighbours`, with the weights `work` and `edges`, by its cut edges."""
+    """Partition the graph of `start` and `neighbours`, with the weights `work` and `edges`, to minimise the cut edges."""
     import pymetis
 
     _, found = pymetis.part_graph(
@@ -46,7 +46,7 @@ def metis(given: Mapping[str, Any]) -> list[int]:
 
 
 def main() -> None:
-    """Answer on the original standard output; the library's own output goes to standard error."""
+    """Write the result to the original standard output; the library's own output goes to standard error."""
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)
         with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as given:

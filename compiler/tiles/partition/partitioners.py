@@ -1,4 +1,4 @@
-"""The partitioners of a hypergraph: Mt-KaHyPar or METIS if installed, else snnc's own pass."""
+"""Partitioners of hypergraphs: Mt-KaHyPar or METIS if installed, else the built-in one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 MOST_PINS: Final = 300_000
-"""Number of pins times number of parts above which Mt-KaHyPar, on one thread, would take longer than all other planning."""
+"""Number of pins times number of parts above which Mt-KaHyPar, on one thread, takes longer than all other planning."""
 UNITS: Final = 1000
-"""Integer that a partitioner gets for the average work of a vertex and the average rate of a net."""
+"""Average work of a vertex and average rate of a net, in the integer weights of partitioners."""
 
 
 class Partitioner(Protocol):
-    """Cuts the vertices of a hypergraph into parts of even work with few events between parts."""
+    """Assigns the vertices of a hypergraph to parts of even work with few events between parts."""
 
     name: ClassVar[str]
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
-        """Return the part of every vertex; the same for the same seed.
+        """Return the part of every vertex; equal seeds give equal results.
 
         Parameters
         ----------
@@ -35,7 +35,7 @@ class Partitioner(Protocol):
         parts
             Number of parts.
         imbalance
-            Fraction by which the work of a part may exceed the mean; one vertex more is always allowed.
+            Fraction by which the work of a part may exceed the mean; one more vertex is always allowed.
         seed
             Seed of all random choices.
         """
@@ -44,7 +44,7 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True)
 class MtKahypar:
-    """Mt-KaHyPar (Gottesbueren et al. 2023) with its deterministic preset, on one thread, for the connectivity metric."""
+    """Partitioner that uses Mt-KaHyPar (Gottesbueren et al. 2023): deterministic preset, one thread, connectivity metric."""
 
     name: ClassVar[str] = "mtkahypar"
 
@@ -65,9 +65,9 @@ class MtKahypar:
 
 @dataclass(frozen=True)
 class Metis:
-    """METIS (Karypis and Kumar 1998) on the star expansion, in which each net is a vertex without work, joined to its pins.
+    """Partitioner that uses METIS (Karypis and Kumar 1998) on the star expansion: a net is a vertex without work, connected to its pins.
 
-    snnc's own pass then improves the result.
+    Moves of the built-in partitioner then improve the result.
     """
 
     name: ClassVar[str] = "metis"
@@ -109,7 +109,7 @@ def whole(weights: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class FirstThatWorks:
-    """Tries partitioners in order; if one crashes, it warns and tries the next."""
+    """Partitioner that tries others in order; if one crashes, it warns and tries the next."""
 
     name: ClassVar[str] = "first"
     choices: tuple[Partitioner, ...]
@@ -121,7 +121,7 @@ class FirstThatWorks:
             try:
                 return choice(graph, parts, imbalance, seed)
             except PartitionerCrashError as error:
-                warnings.warn(f"{error.text} {following.name!r} cuts instead.", UserWarning, stacklevel=2)
+                warnings.warn(f"{error.text} {following.name!r} partitions instead.", UserWarning, stacklevel=2)
         return last(graph, parts, imbalance, seed)
 
 
@@ -135,7 +135,7 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner with that name, or the best available one for `pins`, the number of pins times the number of parts.
+    """Return the partitioner `name`, or the best installed one for `pins`, the number of pins times the number of parts.
 
     Raises
     ------
@@ -147,6 +147,6 @@ def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
         return FirstThatWorks(tuple(p for p in installed.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS))
     if name not in installed:
         raise PartitionerError(
-            f"the partitioner {name!r} is not here; there are {', '.join(installed)}; more with: pip install 'snnc[partition]'."
+            f"the partitioner {name!r} is not installed; installed are {', '.join(installed)}; for more, run pip install 'snnc[partition]'."
         )
     return installed[name]

@@ -1,9 +1,8 @@
-"""Reorder the populations with channels of a program: the results are the same, and a correspondence restores the author's order.
+"""Reordering of populations with channels: results stay the same, and a correspondence restores the author's order.
 
-Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by
-side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Only
-the order differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are reordered on
-their way in and out.
+Convolutions are stored as runs of consecutive values (:mod:`snnc.compiler.tiles.indexed`). If the channels of a position are adjacent, runs
+are longer, a range of neurons is a region of the image, and its sources are a few ranges, its halo. Only the order differs: weights of
+dense connections, parameters with a value for each neuron, inputs, outputs and states are reordered when they enter or leave the program.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceIn
 def movable(program: StepProgram) -> dict[str, Shape]:
     """Return the shapes of the inputs and populations that can be reordered, by id.
 
-    They are those connected by convolutions or poolings, except the one that the loss reads and those with one-to-one connections, which
-    depend on the numbers of the neurons.
+    These are connected by convolutions or poolings; the population that the loss reads and populations with one-to-one connections, which
+    depend on neuron indices, are excluded.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
     fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
@@ -41,7 +40,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return orders of all movable inputs and populations with up to `grain` channels side by side: the largest divisor of their number."""
+    """Return orders of all movable inputs and populations, with up to `grain` adjacent channels: the largest divisor of their number."""
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -49,11 +48,11 @@ def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
 
 
 def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
-    """Write `program` with the values of some inputs and populations (of :func:`movable`) in `chosen` orders."""
+    """Return `program` with the values of some inputs and populations (of :func:`movable`) in `chosen` orders."""
     owners = _owners(program)
     of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
     places = _parameter_places(program, of, chosen)
-    parameters = {name: _taken(p, places.get(name)) for name, p in program.parameters.items()}
+    parameters = {name: _reordered_parameter(p, places.get(name)) for name, p in program.parameters.items()}
     made = replace(
         program,
         buffers={name: replace(buffer, order=of[name]) if name in of else buffer for name, buffer in program.buffers.items()},
@@ -90,7 +89,7 @@ def _shown(program: StepProgram, buffer: str) -> bool:
 
 
 def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
-    """Return, for each parameter that is reordered, the author's index of each of its elements."""
+    """Return, for each reordered parameter, the index of each element in the author's array."""
     found: dict[str, Ints] = {}
     for op in program.forward:
         if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
@@ -107,11 +106,11 @@ def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chos
 
 
 def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
-    """Return the order of the values of those parameters that have a value for each neuron."""
+    """Return the order of the values of parameters with a value for each neuron."""
     return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
 
 
-def _taken(parameter: Parameter, index: Ints | None) -> Parameter:
+def _reordered_parameter(parameter: Parameter, index: Ints | None) -> Parameter:
     value = parameter.value
     return parameter if index is None else replace(parameter, value=value.reshape(-1)[index].reshape(value.shape))
 

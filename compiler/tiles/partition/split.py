@@ -1,4 +1,4 @@
-"""Divide populations into parts: each part becomes a population, and each connection one for every pair of parts that it joins."""
+"""Division of populations into parts: each part becomes a population, and each connection becomes one per pair of connected parts."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Between: TypeAlias = Linear | Sparse
 
 @dataclass(frozen=True, eq=False)
 class Parting:
-    """Part of every neuron, by population: arrays [neurons] of numbers from 0; other populations stay whole.
+    """Part of every neuron, by population: arrays [neurons] of part numbers from 0; other populations stay whole.
 
-    `places` give the order of the neurons in a part, arrays [neurons] as well; without them they keep the author's order.
+    `places`, also arrays [neurons], order the neurons in each part; without them, neurons keep the author's order.
     """
 
     parts: Mapping[str, Ints]
     places: Mapping[str, Ints] = field(default_factory=dict)
 
     def members(self, name: str) -> tuple[Ints, ...]:
-        """Neurons of each nonempty part, in their order there."""
+        """Return the neurons of each nonempty part, in the order of that part."""
         number = self.parts[name]
         place = self.places.get(name, np.zeros(len(number), dtype=np.int64))
         order = np.lexsort((place, number))
@@ -46,16 +46,16 @@ class ArrayPiece:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The graph of the parts, and the meaning of its names.
+    """The graph of the parts, with the origin of its nodes and arrays.
 
     Attributes
     ----------
     graph
-        The divided graph, which computes the same as the original.
+        The divided graph, which computes the same results as the original.
     populations, outputs
-        Neurons of each part, and the neurons that each output records, by their new names.
+        Neurons of each part, and neurons recorded by each output, by the new names.
     parameters
-        Elements of each partial weight, bias and parameter, by its label (``"<node>.weight"``).
+        Elements of the weight, bias and parameters of each part, by label (``"<node>.weight"``).
     """
 
     graph: Graph
@@ -65,20 +65,20 @@ class Split:
 
 
 def split(graph: Graph, parting: Parting) -> Split:
-    """Cut the populations that `parting` names.
+    """Cut the populations of `parting` into parts.
 
     Parameters
     ----------
     graph
-        A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as
-        :func:`~snnc.compiler.tiles.partition.candidates.find_candidates` finds them.
+        A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as found by
+        :func:`~snnc.compiler.tiles.partition.candidates.find_candidates`.
     parting
         The parts.
 
     Raises
     ------
     UnreachedPartError
-        A part has no connection, or has a bias but no weights of its connection.
+        A part has no connection, or has the bias of a connection but none of its weights.
     """
     work = _Work(graph, parting)
     for name in graph.names:
@@ -99,9 +99,9 @@ class _Work:
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of the parts of each population."""
     joined: set[str] = field(default_factory=set)
-    """Connections and outputs of parts: their edges are among `edges`."""
+    """Connections and outputs of parts, whose edges are in `edges`."""
     edges: list[Edge] = field(default_factory=list)
-    """Edges of parts; they may lead to nodes that come later."""
+    """Edges of parts; their nodes may be added later."""
 
     def __post_init__(self) -> None:
         old = self.graph
@@ -136,16 +136,16 @@ class _Work:
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
-        """Members of the parts of a connection's source and target; None for an undivided population."""
+        """Return the members of the parts of a connection's source and target; None for an undivided population."""
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
         return self.members.get(before.source), self.members.get(after.target)
 
     def _population(self, whole: str, operation: Population, part: str, index: Ints) -> None:
-        def taken(values: Mapping[str, Array]) -> dict[str, Array]:
+        def restricted(values: Mapping[str, Array]) -> dict[str, Array]:
             return {name: np.asarray(v).reshape(-1)[index] if np.ndim(v) else v for name, v in values.items()}
 
-        parameters = taken(operation.parameters)
-        self.made.add(part, replace(operation, shape=(len(index),), parameters=parameters, initial=taken(operation.initial)))
+        parameters = restricted(operation.parameters)
+        self.made.add(part, replace(operation, shape=(len(index),), parameters=parameters, initial=restricted(operation.initial)))
         self.populations[part] = ArrayPiece(whole, index)
         for name in operation.model.parameters:
             wide = np.ndim(operation.parameters.get(name, 0.0)) > 0
@@ -184,11 +184,11 @@ class _Work:
                 self.joined.add(new)
                 self.edges += [replace(before, source=source, target=new), replace(after, source=new, target=target)]
             if not biased:
-                raise UnreachedPartError(f"part {t} of {after.target!r} has a bias of {name!r} and no entry of it.")
+                raise UnreachedPartError(f"part {t} of {after.target!r} has the bias of {name!r} but none of its weights.")
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """Return the given rows and columns of a weight and the indices of their elements; None if it has no entries there."""
+    """Return the given rows and columns of a weight and the indices of their elements; None if the weight has no entries there."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape

@@ -1,1 +1,1 @@
-"""Placements: the number of tiles of each population, the tiles that it shares, and balanced ranges of tiles."""
+"""Placements: the tiles of each population, separate or shared, with balanced work."""

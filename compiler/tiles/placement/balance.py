@@ -1,12 +1,12 @@
-"""Numbers of tiles per population that minimise the step, not only the time of the busiest tile.
+"""Balance of tiles between populations that minimises the time of a step, not only of the busiest tile.
 
-A step is made of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
-population takes the fewest tiles on which no part exceeds its bound. The search looks for bounds with the smallest sum whose tiles fit::
+A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
+population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds subject to the tiles::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
-Starting from the bounds of a first answer, one bound at a time is moved by a factor and all are scaled together until the tiles fit again;
-changes that reduce the sum are kept. The result is a local minimum in this neighbourhood.
+It starts from the bounds of a first solution, moves one bound at a time by a factor, and scales all bounds together until the tiles fit
+again; changes that reduce the sum are kept. The result is a local minimum in this neighbourhood.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
 
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
-"""Factor by which one bound is moved against the others."""
+"""Factors by which one bound is moved relative to the others."""
 ROUNDS: Final = 6
-"""Number of rounds in which all bounds are moved."""
+"""Maximum number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Multiples of moved bounds among which the smallest that fits is searched."""
+"""Range of multiples of the moved bounds in which the smallest that fits is searched."""
 BISECTIONS: Final = 9
-"""Resolution of the multiples: two thousandths."""
+"""Number of bisections of that range; the resolution is 0.002."""
 WORTH: Final = 0.999
-"""Minimum fraction of the sum that counts as an improvement."""
+"""A smaller sum than this fraction of the present one counts as an improvement."""
 
 AT_ONCE: Final = 64
-"""Number of allocations that are compared at a time in the search for Pareto-optimal ones."""
+"""Number of allocations compared at a time in the search for Pareto-optimal ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """Every allocation of a population, ordered by tiles, then by cycles: one for each useful width."""
+    """All allocations of a population, one for each useful width, ordered by tiles, then by cycles."""
 
     some: Sequence[Choice]
     tiles: Ints
     parts: Floats
-    """Cycles [parts][allocations]."""
+    """Cycles, [parts, allocations]."""
     choice: Ints
     width: Ints
 
     @cached_property
     def cycles(self) -> Floats:
-        """Cycles of each allocation, all parts, rounded up."""
+        """Cycles of each allocation, summed over parts and rounded up."""
         found: Floats = np.ceil(self.parts.sum(axis=0))
         return found
 
     @cached_property
     def pareto(self) -> AllocationTable:
-        """The Pareto-optimal allocations: no other one needs as few tiles and as few cycles in all parts."""
+        """The Pareto-optimal allocations: no other needs as few tiles and as few cycles in every part."""
         rows = _pareto_rows(self.parts.T)
         return AllocationTable(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
     def allocation(self, row: int) -> Allocation:
-        """Return the allocation in a row."""
+        """Return the allocation in row `row`."""
         return Allocation(self.some[int(self.choice[row])], int(self.width[row]))
 
     @classmethod
@@ -79,7 +79,7 @@ class AllocationTable:
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
-    """Rows of [allocations, parts] for which no earlier row is as small in all parts."""
+    """Return the rows of [allocations, parts] for which no earlier row is as small in all parts."""
     kept: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
         some = busiest[first : first + AT_ONCE]
@@ -93,13 +93,13 @@ def _pareto_rows(busiest: Floats) -> list[int]:
 
 
 class AllocationTables:
-    """Cache of allocation tables. Populations of one structure share a list of choices, and a table."""
+    """Cache of allocation tables. Populations with the same structure share a list of choices and a table."""
 
     def __init__(self) -> None:
         self._known: dict[int, AllocationTable] = {}
 
     def of(self, some: Sequence[Choice]) -> AllocationTable:
-        """Return the table of a population with these choices, built once."""
+        """Return the table of a population with the choices `some`; it is built once."""
         if id(some) not in self._known:
             self._known[id(some)] = AllocationTable.of(some)
         return self._known[id(some)]
@@ -107,15 +107,15 @@ class AllocationTables:
 
 @dataclass(frozen=True, eq=False)
 class _ParetoAllocations:
-    """The Pareto-optimal allocations of all structures, structure after structure, those with the fewest tiles first."""
+    """The Pareto-optimal allocations of all structures, structure by structure, each sorted by tiles."""
 
     tiles: Ints
     parts: Floats
-    """Cycles [parts][allocations]."""
+    """Cycles, [parts, allocations]."""
     choice: Ints
     width: Ints
     starts: Ints
-    """Where each structure begins."""
+    """Index of the first allocation of each structure."""
 
     @classmethod
     def of(cls, ordered: Sequence[AllocationTable]) -> _ParetoAllocations:
@@ -126,13 +126,13 @@ class _ParetoAllocations:
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """The smallest factor of the bounds `ratio` that each allocation satisfies."""
+        """Return the smallest factor of the bounds `ratio` that each allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found
 
     def fewest(self, multiples: Floats, scale: float) -> Ints | None:
-        """The first allocation of each structure within `scale` times the bounds of `multiples`; None if some structure has none."""
+        """Return the first allocation of each structure within `scale` times the bounds of `multiples`; None if a structure has none."""
         inside = np.flatnonzero(multiples <= scale)
         at = np.searchsorted(inside, self.starts)
         if at[-1] == len(inside):
@@ -142,7 +142,7 @@ class _ParetoAllocations:
 
 
 class Balance:
-    """Balances populations on one range of tiles. Populations of one structure share a list of choices, and an allocation."""
+    """Balances populations on one range of tiles. Populations with the same structure share a list of choices and an allocation."""
 
     def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
         self._options, known = options, tables or AllocationTables()
@@ -152,7 +152,7 @@ class Balance:
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
-        """Return allocations on at most `tiles` tiles whose step (the sum over parts of the slowest population) is no longer."""
+        """Return allocations on at most `tiles` tiles with a step (the sum over parts of the slowest population) that is no longer."""
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
         found: Ints | None = None
         for _ in range(ROUNDS):
@@ -172,7 +172,7 @@ class Balance:
         return list(allocations) if found is None else [self._allocation(some, int(found[self._place[id(some)]])) for some in self._options]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Allocations within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not."""
+        """Return allocations within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not fit."""
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
         found = self._fitting(multiples, high, tiles)

@@ -1,4 +1,4 @@
-"""The choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile."""
+"""Choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
-"""Neurons on a tile for which a population's work is compared with that of others."""
+"""Neurons on a tile at which the work of populations is compared."""
 BEFORE: Final = 12
-"""Neurons after which pairs of columns fill all column groups of a tile again."""
+"""Period, in neurons, after which pairs of columns fill all column groups of a tile again."""
 ALIKE: Final = 0.05
-"""Populations of one structure share a table if their expected events differ by no more than about this fraction."""
+"""Populations with the same structure share a table if their expected events differ by no more than about this fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,11 @@ class Choice:
     cut
         Replicas and column groups.
     priced
-        Computes :attr:`parts` on demand: many cuts need more bytes than a tile has, and their cycles are never needed.
+        Function that computes :attr:`parts` on demand: many cuts need more bytes than a tile has, so their cycles are never needed.
     used
-        Bytes of a tile with 1, 2, … neurons on it, monotone.
+        Bytes on a tile with 1, 2, … neurons, monotone.
     limit
-        Maximum bytes of a tile that blocks may fill.
+        Maximum number of bytes of a tile that blocks may use.
     neurons
         Number of neurons of the population.
     """
@@ -53,27 +53,27 @@ class Choice:
 
     @cached_property
     def parts(self) -> Floats:
-        """Cycles of a step (a row for each part of it) with 1, 2, … neurons on a tile, monotone."""
+        """Cycles of a step with 1, 2, … neurons on a tile, one row per part of the step, monotone."""
         return self.priced()
 
     @cached_property
     def cycles(self) -> Ints:
-        """Cycles of a step, all parts."""
+        """Cycles of a step, summed over its parts."""
         found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
         return found
 
     @cached_property
     def fit(self) -> int:
-        """Neurons that a tile may hold."""
+        """Maximum number of neurons on a tile."""
         return int(np.searchsorted(self.used, self.limit, side="right"))
 
     def tiles(self, neurons: int) -> int:
-        """Tiles of all replicas with at most `neurons` on each."""
+        """Return the number of tiles of all replicas with at most `neurons` on each."""
         return self.cut.replicas * int(ceil_div(self.neurons, neurons))
 
     @property
     def fewest_tiles(self) -> int:
-        """Tiles that its memory needs."""
+        """Minimum number of tiles, given their memory."""
         return self.tiles(max(self.fit, 1))
 
     @property
@@ -83,7 +83,7 @@ class Choice:
         return float(self.cycles[some - 1]) * self.tiles(some)
 
     def within(self, limit: float) -> Choice:
-        """The same with another limit on the bytes of a tile."""
+        """Return the same choice with another limit on the bytes of a tile."""
         return replace(self, limit=limit)
 
 
@@ -98,7 +98,7 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
 
 
 def deals_pairs(batch: int, replicas: int) -> bool:
-    """Whether all blocks may have samples in pairs."""
+    """Whether all blocks can have samples in pairs."""
     return batch % (2 * replicas) == 0
 
 
@@ -112,8 +112,8 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
     """
     if network.half_deltas and not deals_pairs(batch, 1):
         raise HalfDeltasError(
-            f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; give an "
-            "even batch, or leave deltas out of half."
+            f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; use an "
+            "even batch, or leave 'deltas' out of the option half."
         )
 
 
@@ -126,20 +126,20 @@ def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
 
 
 def _sample_counts(batch: int) -> list[int]:
-    """Samples on a tile: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
+    """Return the numbers of samples on a tile to try: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
     divisors = [d * 2**k for k in range(batch.bit_length()) for d in (1, 1.5) if d * 2**k == int(d * 2**k)]
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
 
 
 def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    """The choices of a population with another limit on the bytes of a tile."""
+    """Return the choices of a population with another limit on the bytes of a tile."""
     return [choice.within(limit) for choice in some]
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table.
+    """Tabulate every population and every way to cut it, for tiles that only blocks use; populations with the same structure share a table.
 
-    Blocks wait for the one with the busiest samples; `even`: assume that every sample sees the mean.
+    Cycles are those of the block with the busiest samples; with `even`, every sample has the mean number of events.
     """
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
@@ -149,7 +149,7 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 
 
 def _structure(problem: MappingProblem, layer: Layer) -> object:
-    """The properties of a population that determine its tables, without names."""
+    """Return the properties of a population that determine its tables, without names."""
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.inputs), layer.past)
     return (
@@ -172,7 +172,7 @@ def _returned(problem: MappingProblem, bus: Bus) -> object:
 
 
 def _about(number: float) -> int:
-    """Numbers in steps of :data:`ALIKE`: counted or drawn numbers are never exactly equal."""
+    """Round to logarithmic steps of :data:`ALIKE`, because counted or drawn numbers are never exactly equal."""
     return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
 
 
@@ -182,13 +182,13 @@ def _link(link: Link) -> object:
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
-    """Ways to cut a population; cuts with one replica, and those with several, are computed together.
+    """Tabulate a population: all cuts with one replica at once, then all cuts with several.
 
-    Tables cover the numbers of neurons of the largest of equal shares.
+    Tables cover the sizes of the largest share when neurons are divided evenly.
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
-    # Cycles are not monotone in the neurons; their running maximum follows from the BEFORE numbers before each.
+    # Cycles are not monotone in the neurons; the running maximum needs the BEFORE numbers before each size.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
     found: dict[Cut, Choice] = {}
@@ -208,13 +208,13 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
 
 
 def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
-    """[parts, cuts, neurons]: cycles of a step, never falling."""
+    """Return the cycles of a step, [parts, cuts, neurons], monotone in the neurons."""
     found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
     return found
 
 
 def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
-    """[cuts, neurons]: bytes of a tile, never falling."""
+    """Return the bytes on a tile, [cuts, neurons], monotone in the neurons."""
     several = Cuts.of(some)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
@@ -240,5 +240,5 @@ class Allocation:
         return int(ceil_div(self.choice.neurons, self.width))
 
     def with_fewer(self, neurons: int) -> Allocation:
-        """Return the same choice on more tiles, with at most `neurons` on each."""
+        """Return an allocation of the same choice with at most `neurons` neurons per tile."""
         return Allocation(self.choice, int(ceil_div(self.choice.neurons, neurons)))

@@ -1,10 +1,10 @@
-"""Chooses the tiles of each population, to balance the work.
+"""Placement of populations on tiles, such that work is balanced.
 
-Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X,
-each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step nor more bytes than
-it has; the smallest X whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
+Inside a group of chips, populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X, each
+population gets the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step or more bytes than it has;
+bisection finds the smallest X whose ranges fit. A population stays on one chip unless its memory needs several.
 
-With *copies* > 1 the chips are split into that many equal groups, each of which holds the whole network for its share of the batch.
+With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
-"""Tiles filled less than this fraction are not worth spreading over further tiles."""
+"""Tiles filled to less than this fraction are not spread over further tiles."""
 BISECTIONS: Final = 40
 CLOSE: Final = 1.002
-"""Bounds on a tile's cycles that differ by less count as equal."""
+"""Bounds on a tile's cycles count as equal if their ratio is less than this."""
 
 
 ShareTiles: TypeAlias = Callable[[list[Allocation], Sequence[Sequence[Choice]], int, AllocationTables], list[Allocation]]
@@ -36,9 +36,9 @@ ShareTiles: TypeAlias = Callable[[list[Allocation], Sequence[Sequence[Choice]], 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
+    """Tile ranges of the layers in network order, the number of chips in use, and the number of groups of chips that share the batch.
 
-    Layers share tiles only if `shared` says so, or if there are fewer tiles than layers.
+    Layers share tiles only if `shared` is set, or if the target has fewer tiles than layers.
     """
 
     ranges: tuple[TileRange, ...]
@@ -48,7 +48,7 @@ class Placement:
 
 
 def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
-    """Numbers of chips to try: `chips`, or powers of two up to all."""
+    """Return the numbers of chips to try: `chips`, or powers of two up to all."""
     if chips is not None:
         return (chips,)
     if problem.target.tiles < len(problem.network.layers):
@@ -57,21 +57,21 @@ def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
 
 
 def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
-    """Numbers of groups of chips that may share the batch: divisors of both."""
+    """Return the numbers of groups of chips that may share the batch: common divisors of `chips` and the batch."""
     if problem.target.tiles < len(problem.network.layers):
         return (1,)
     return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
 
 
 def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
-    """Placements on at most `chips` chips: with tiles left free for relays, and without.
+    """Yield placements on at most `chips` chips: some with tiles left free for relays, some without.
 
     Parameters
     ----------
     problem
         The problem of one copy: its share of the batch.
     options
-        The choices of each population there.
+        Choices of each population of this problem.
     chips, copies
         Total number of chips, and number of groups that they form.
     """
@@ -90,7 +90,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
 
 
 def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
-    """Apply `change` once to each distinct list of choices; populations of one structure share one."""
+    """Apply `change` once to each distinct list of choices; populations with the same structure share a list."""
     found = {id(some): change(some) for some in options}
     return [found[id(some)] for some in options]
 
@@ -107,7 +107,7 @@ def _place(
 ) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None if the memory does not suffice.
 
-    `share` changes the tiles that each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
+    `share` modifies the first allocation of the layers of a chip. More tiles cost fragments, so all of :data:`SHARES` are priced.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
@@ -115,7 +115,7 @@ def _place(
         return None
     ranges: list[TileRange] = []
     first_chip = 0
-    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures divide their tiles in the same way
+    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures get the same allocations
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
@@ -132,7 +132,7 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, share: ShareTiles) -> list[Allocation] | None:
-    """Tiles of each of some populations; None if their memory needs more than `tiles`."""
+    """Return the allocations of some populations; None if their memory needs more than `tiles`."""
     allocations = _allot(options, tables, tiles)
     return None if allocations is None else _spread(share(allocations, options, tiles, tables), tiles)
 
@@ -144,7 +144,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
-    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
+    """Return the fewest tiles of each layer for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
     high = float(max(one.cycles.max() for one in each))
@@ -166,7 +166,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
 
 
 def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of each structure's allocation with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
+    """Return, per structure, the row of the allocation with the fewest tiles within `bound` cycles; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """
@@ -189,7 +189,7 @@ def _unchanged(
 
 
 def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
-    """Choose tiles again so that the sum of the step's parts is short, then apply :func:`_quicken`."""
+    """Choose tiles again to shorten the sum of the step's parts, then apply :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
 
 
@@ -211,7 +211,7 @@ def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
 
 
 def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give remaining tiles to the layer with the fullest tiles, as long as they hold more than :data:`ROOMY` of the maximum."""
+    """Give remaining tiles to the layer with the fullest tiles, as long as these are filled to more than :data:`ROOMY`."""
     allocations = list(allocations)
     while True:
         full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in allocations]
@@ -229,7 +229,7 @@ SHARES: Final[tuple[ShareTiles, ...]] = (_unchanged, _balance)
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
-    """Cut the layers into consecutive groups, one chip each (more for a layer whose memory needs them), with even work."""
+    """Cut the layers into consecutive groups of even work, one chip each (more for a layer whose memory needs them)."""
     weights = [some[0].weight for some in options]
     tiles = [min(choice.fewest_tiles for choice in some) for some in options]
     neurons = [some[0].neurons for some in options]
@@ -254,7 +254,7 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
 def _cut(
     weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
 ) -> list[tuple[list[int], int]]:
-    """Fill groups in order; a group is closed if its work would exceed `bound` or its tiles a chip."""
+    """Fill groups in order; a group ends when its work would exceed `bound`, or its tiles those of a chip."""
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
     for index, weight in enumerate(weights):
@@ -272,7 +272,7 @@ def _cut(
 
 
 def _shared(problem: MappingProblem, options: Sequence[Choice]) -> Placement:
-    """Fewer tiles than populations: consecutive populations share a tile, with even work."""
+    """Place more populations than there are tiles: consecutive populations share a tile, with even work."""
     tiles = problem.target.tiles
     total, done = sum(option.weight for option in options), 0.0
     ranges = []

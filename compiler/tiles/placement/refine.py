@@ -1,10 +1,10 @@
-"""Local search around a placement: it tries other cuts and widths of populations, and prices each resulting placement as a whole.
+"""Local search around a placement with other cuts and widths of populations; each resulting placement is priced as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
-fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small
-steps: all populations of one structure get another number of replicas (on about as many tiles), other column groups, or more or fewer
-neurons on a tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so a plan is
-the same every time.
+fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small steps: all
+populations with the same structure get another number of replicas (on about as many tiles), other column groups, or more or fewer neurons
+per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so plans are
+reproducible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 SIMILAR: Final = 0.1
-"""Populations whose sizes differ by no more than this fraction are moved together."""
+"""Populations whose sizes differ by no more than this fraction are changed together."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class ReplicaShape:
     cut: Cut
     width: int
     chip: int
-    """First chip of the run of chips that it shares with its neighbours."""
+    """First chip of the range of chips that it shares with its neighbours."""
     first: int | None = None
-    """First tile, if populations share tiles; None: the tile after the previous population."""
+    """First tile if populations share tiles; None: the tile after the previous population."""
 
     @property
     def tiles(self) -> int:
@@ -42,7 +42,7 @@ class ReplicaShape:
 
 
 def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaShape, ...]:
-    """Read the shapes of all populations from a placement."""
+    """Return the shapes of all populations in a placement."""
     found = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
@@ -80,7 +80,7 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield changed shapes: first for groups of similar populations, then for all populations of one structure, each in order of work."""
+    """Yield changed shapes: first for groups of similar populations, then for populations with the same structure, in order of work."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
@@ -94,7 +94,7 @@ def changes(
 def _changed(
     shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Move some populations together, to the same number of neurons on a tile; those that cannot move stay."""
+    """Change some populations together, to the same number of neurons per tile; those that cannot change stay."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:
@@ -120,7 +120,7 @@ def _similar(problem: MappingProblem, one: int, other: int) -> bool:
 
 
 def _moves(shape: ReplicaShape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
-    """Yield other numbers of neurons on a tile, other column groups, and fewer or more replicas."""
+    """Yield allocations with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in some})
     mine = by_cut.get(shape.cut)

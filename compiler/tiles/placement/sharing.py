@@ -1,15 +1,15 @@
-"""Populations that share tiles: each on a run of tiles, with overlapping runs.
+"""Populations that share tiles: each is placed on a run of tiles, and runs may overlap.
 
-A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that form a convolution's
-source gradient may have little work forward, and tiles that sum currents have little work in between. So runs may overlap, and a tile
-does its work of all populations. From a start, one population at a time gets another cut, width or place as long as this makes the
-step shorter, according to the tables of :mod:`snnc.compiler.tiles.placement.choices`::
+A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that compute the source
+gradient of a convolution may have little forward work, and tiles that sum currents have little work in other supersteps. So runs may
+overlap, and a tile does the work of all its populations. From a start, one population at a time gets another cut, width or position, as
+long as this shortens the step according to the tables of :mod:`snnc.compiler.tiles.placement.choices`. The cost is::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
-first for a small n, for which all busy tiles count, then for larger ones, for which the busiest counts. Starts: every population on as few
-tiles as possible, and the best placement on separate tiles. From each start, populations are changed in their order and in reverse order:
-the end of a descent depends on both, and on small changes of cost.
+first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. Starts are every population on
+as few tiles as possible, and the best placement on separate tiles. From each start, populations are changed in their order and in reverse
+order, because the result of a descent depends on both.
 """
 
 from __future__ import annotations
@@ -25,62 +25,54 @@ import numpy as np
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable
-from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 POWERS: Final = (2, 3, 4)
-"""The exponents n are powers of 2 with these exponents: repeated squares are fast."""
+"""Logarithms of the exponents n, which are powers of 2, to base 2: repeated squaring is fast."""
 ROUNDS: Final = 3
-"""Number of rounds over all populations for each of them."""
+"""Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
-"""Allocations of a population that are tried first, spread evenly over all; then those next to the best one, in ever smaller steps."""
+"""Number of allocations of a population tried first, evenly spaced; then those near the best one are tried with decreasing spacing."""
 BESIDE: Final = 2
-"""Allocations tried on either side of the best one each time the step is halved."""
+"""Number of allocations tried on either side of the best one each time the spacing is halved."""
 WORTH: Final = 0.9999
 """A population changes only to an allocation that costs less than this fraction of its present one."""
 SURELY: Final = 1 - 1e-9
 """Factor that keeps a bound valid despite rounding."""
 PLACES: Final = 24
-"""First tiles that are tried, evenly over a chip."""
+"""Number of first tiles that are tried, evenly spaced over a chip."""
 REPLICAS: Final = 1
-"""Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
+"""Number of cuts, by replicas and largest first, with which all populations are placed on all tiles."""
 LAYERS: Final = 24
 """Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
 
 @dataclass(frozen=True, eq=False)
-class _LoadedAllocation:
-    """A population cut in one way, `width` tiles a replica."""
-
-    choice: Choice
-    width: int
-
-    @property
-    def tiles(self) -> int:
-        """Tiles of all replicas."""
-        return self.choice.cut.replicas * self.width
+class _LoadedAllocation(Allocation):
+    """An allocation with its load on each of its tiles."""
 
     @cached_property
     def busiest(self) -> Floats:
         """Cycles of each part on the fullest tile."""
-        found: Floats = self.choice.parts[:, int(ceil_div(self.choice.neurons, self.width)) - 1]
+        found: Floats = self.choice.parts[:, self.neurons - 1]
         return found
 
     @property
     def larger(self) -> int:
-        """Tiles of a replica that hold one neuron more than the others."""
+        """Tiles of a replica with one neuron more than the others."""
         return self.choice.neurons % self.width
 
     @cached_property
     def two(self) -> Floats:
         """Cycles of each part, and bytes, of a tile with fewer neurons and of one with more, [parts + 1, 2]."""
-        neurons = np.array([self.choice.neurons // self.width, int(ceil_div(self.choice.neurons, self.width))]) - 1
+        neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
 
     @cached_property
     def load(self) -> Floats:
-        """The same of every tile, [parts + 1, tiles]."""
+        """Cycles of each part, and bytes, of every tile, [parts + 1, tiles]."""
         more = (np.arange(self.width) < self.larger).astype(np.int64)
         return np.tile(self.two[:, more], self.choice.cut.replicas)
 
@@ -88,14 +80,14 @@ class _LoadedAllocation:
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles, none for groups of several chips.
+    """Return placements in which populations share tiles, or none for groups of several chips.
 
     Parameters
     ----------
     problem, options, chips, copies
         As for :func:`snnc.compiler.tiles.placement.placement.placements`.
     separate
-        Placements of populations on separate tiles. The search begins with one of these.
+        Placements of populations on separate tiles. The search starts with one of these.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
@@ -122,7 +114,7 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Every population on all tiles, cut in one way: as replicas with few samples each."""
+    """Yield states with every population on all tiles, with one cut: replicas with few samples each."""
     known = dict.fromkeys(choice.cut for some in options for choice in some)
     for cut in known:
         if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:
@@ -138,7 +130,7 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
 
 
 def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
-    """The Pareto-optimal allocations of a population on at most `tiles` tiles."""
+    """Return the Pareto-optimal allocations of a population on at most `tiles` tiles."""
     found = AllocationTable.of(some).pareto
     return [_LoadedAllocation(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
 
@@ -146,7 +138,7 @@ def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
 ) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield states to begin with."""
+    """Yield the initial states of the descents."""
     yield [(some[0], 0) for some in allocations]
     best, cycles = None, np.inf
     for placement in separate:
@@ -182,7 +174,7 @@ class _Descent:
         self.scale = max(float(self.total[:-1].max()), 1.0)
 
     def run(self, order: Sequence[int]) -> None:
-        """Change one population after the other as long as that helps."""
+        """Change one population after another as long as the cost falls."""
         for power in POWERS:
             for _ in range(ROUNDS):
                 before = list(self.state)
@@ -192,7 +184,7 @@ class _Descent:
                     break
 
     def _improve(self, index: int, power: int) -> None:
-        """Give one population its best allocation and place; all others stay."""
+        """Give one population its best allocation and place; keep all others."""
         mine, at = self.state[index]
         others = self.total.copy()
         others[:, at : at + mine.tiles] -= mine.load
@@ -206,7 +198,7 @@ class _Descent:
         self.total = others
 
     def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, tuple[_LoadedAllocation, int]]:
-        """Return the least cost of one population, with its allocation and place; all others stay."""
+        """Return the least cost of one population, with its allocation and place; all others are fixed."""
         known: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
@@ -235,14 +227,14 @@ class _Descent:
 
 
 class _Costs:
-    """Costs of allocations of one population; `others` is the load of every tile by all other populations, [parts + 1, tiles]."""
+    """Costs of allocations of one population; `others` is the load of every tile by the other populations, [parts + 1, tiles]."""
 
     def __init__(self, others: Floats, scale: float, power: int, limit: float) -> None:
         self.others, self.scale, self.power, self.limit = others, scale, power, limit
         self._sums = _sums(_power(others[:-1] / scale, power))
 
     def at(self, allocation: _LoadedAllocation, places: Ints) -> Floats:
-        """Cost of an allocation at each of some places; infinite where a tile's memory does not suffice."""
+        """Return the cost of an allocation at each of `places`; infinite where a tile's memory is too small."""
         fewer = self._with(allocation, 0)
         here = _between(fewer, places, allocation.tiles)
         if allocation.larger:
@@ -256,7 +248,7 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Lower bound of each allocation's cost at any place: in every part, as if on the tiles with the least other load."""
+        """Return a lower bound on each allocation's cost at any place: in every part, it uses the tiles with the least other load."""
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
@@ -268,7 +260,7 @@ class _Costs:
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """For each part, the other load of each run of equal tiles, ascending, and the number of tiles in the run."""
+        """For each part, the distinct loads of tiles by other populations, ascending, and the number of tiles with each load."""
         changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
         values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))
@@ -276,24 +268,24 @@ class _Costs:
         return np.take_along_axis(values, order, axis=1), number[order]
 
     def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
-        """[parts, tiles]: the load of every tile with the smaller or the larger number of neurons of an allocation."""
+        """Return [parts, tiles]: the powered load of every tile, with the smaller or the larger number of neurons of an allocation."""
         return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:
-        """Cost of [parts, ...] sums over all tiles."""
+        """Return the cost, given sums of powers over all tiles, [parts, ...]."""
         found: Floats = ((sums / self.others.shape[1]) ** (0.5**self.power)).sum(axis=0)
         return found
 
 
 def _between(values: Floats, first: Ints, number: int) -> Floats:
-    """Sums of `number` values of each row from `first` on, [rows, ...]."""
+    """Return sums of `number` values of each row from `first` on, [rows, ...]."""
     sums = _sums(values)
     found: Floats = sums[:, first + number] - sums[:, first]
     return found
 
 
 def _sums(values: Floats) -> Floats:
-    """Of each row the sums of its first 0, 1, … values."""
+    """Return the sums of the first 0, 1, … values of each row."""
     found: Floats = np.zeros((len(values), values.shape[1] + 1))
     np.cumsum(values, axis=1, out=found[:, 1:])
     return found

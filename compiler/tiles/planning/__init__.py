@@ -1,1 +1,1 @@
-"""How a network is planned on a machine of tiles: whole, in parts, in other orders, on one chip or all; whichever is fastest."""
+"""Search over ways to plan a network on a machine of tiles: whole or in parts, in several neuron orders, on one chip or on all."""

@@ -1,4 +1,4 @@
-"""The activity of the neurons that a plan is made for; it determines window capacities and predicted costs."""
+"""Activity of neurons, which determines window capacities and predicted costs of a plan."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 
 GRAIN: Final = 8
-"""Capacities are multiples of this."""
+"""Capacities are multiples of this number."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """Spikes of every buffer that sends spikes.
+    """Measured or assumed activity of every buffer that sends spikes.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Activity:
     source
         Description of the data on which the activity was measured.
     support, support_peak
-        The same for neurons that receive gradient (that spiked, or are inside the support of their surrogate), if the support is bounded.
+        Means and peaks of neurons that receive gradient (that spiked, or are inside the surrogate's support), if the support is bounded.
     rates
-        Spikes per step of each single value, by measured buffer.
+        Spikes per step of each value, by measured buffer.
     patterns
         The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
@@ -55,15 +55,15 @@ class Activity:
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities, a quarter above the busiest measured step."""
+        """Return window capacities, 25 % above the busiest measured step."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of windows of the backward pass in the same way."""
+        """Return the capacities of windows of the backward pass, computed in the same way."""
         return _with_room(program, self.support_peak)
 
 
-def taken(pattern: Array, index: Array | None) -> Array:
+def pattern_at(pattern: Array, index: Array | None) -> Array:
     """Return the part of :attr:`Activity.patterns` for the values at `index`; None: for all values."""
     return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
 

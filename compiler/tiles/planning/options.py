@@ -1,4 +1,4 @@
-"""The options of a plan."""
+"""Options of a plan."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ DEFAULT_BATCH: Final = 32
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """The options of a plan, in addition to the program and the machine; None leaves a choice to the planner.
+    """Options of a plan, in addition to the program and the machine; with None, the planner chooses.
 
     Attributes
     ----------
     steps, loss, loss_output, optimizer, surrogate, gradient_window
-        The options with which the program was lowered, because a network in parts is lowered again.
+        Options with which the program was lowered; a network in parts is lowered again with them.
     batch
-        Samples of a run or an update.
+        Samples per run or update.
     seed
         Seed of the partitioner.
     capacity, mode, recompute, streaming, parts, precision, half
         As for :func:`snnc.compile`.
     embedded
-        Whether the plan is a part of another program: neurons keep their author's order.
+        Whether the plan is a part of another program, so that neurons keep the author's order.
     """
 
     steps: int | None = None

@@ -1,4 +1,4 @@
-"""Choose the order of neurons in populations with channels that is predicted to be fastest."""
+"""Choice of the order of neurons in populations with channels; the fastest predicted order is used."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
-from snnc.compiler.tiles.planning.activity import Activity, taken
+from snnc.compiler.tiles.planning.activity import Activity, pattern_at
 from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
-"""Orders that are tried in addition to the author's: numbers of channels whose values at one position are neighbours (8, or all)."""
+"""Orders tried in addition to the author's: numbers of channels whose values at one position are adjacent (8, or all)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelOrders:
-    """The order of each input and population that is reordered, and the correspondence between the two programs."""
+    """The order of each reordered input and population, and the correspondence between the two programs."""
 
     orders: Mapping[str, ChannelOrder]
     between: Correspondence
 
 
 class Common:
-    """Results that all points of an exploration share: the orders of their program, and plans that do not depend on the clock."""
+    """Results shared by all points of an exploration: the orders of a program, and plans that are independent of the clock."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()
         self._variants: list[tuple[StepProgram, Mapping[str, ChannelOrders | None]]] = []
 
     def variants(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
-        """Return the orders that are tried for a program, by name; "" is the author's order."""
+        """Return the orders to try for a program, by name; "" is the author's order."""
         known = next((variants for one, variants in self._variants if one is program), None)
         if known is None:
             known = _variants(program)
@@ -64,7 +64,7 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
     if not movable(program):
         return Mapped(mapper(program, activity))
     estimates: list[tuple[float, ChannelOrders | None]] = []
-    # Neighbouring channels are fastest in most cases, so they come first: an estimate stops once it is slower than the best one.
+    # Adjacent channels are fastest in most cases, so they come first: an estimate stops once it is slower than the best.
     for variant in reversed(list(common.variants(program).values())):
         with suppress(TooBigError):
             estimates.append((_plan(program, mapper, activity, variant, quick=True).cycles, variant))
@@ -79,10 +79,10 @@ def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, varia
 
 
 def activity_of(variant: ChannelOrders, activity: Activity | None) -> Activity | None:
-    """Return the activity of the program in that order."""
+    """Return the activity of the reordered program."""
     if activity is None:
         return None
     places = variant.between.buffers
     moved = {name: rate if (p := places.get(name)) is None or p.index is None else rate[p.index] for name, rate in activity.rates.items()}
-    bits = {name: pattern if (p := places.get(name)) is None else taken(pattern, p.index) for name, pattern in activity.patterns.items()}
+    bits = {name: bits if (p := places.get(name)) is None else pattern_at(bits, p.index) for name, bits in activity.patterns.items()}
     return replace(activity, rates=moved, patterns=bits)

@@ -1,4 +1,4 @@
-"""Choose the number of parts of a network with sparse connections that is predicted to be fastest."""
+"""Choice of the number of parts of a network with sparse connections; the fastest predicted number is used."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ LEAST_NEURONS: Final = 48
 """Minimum mean number of neurons in a part, so that a part fills several tiles."""
 MOST_PARTS: Final = 32
 MOST_CONNECTIONS: Final = 128
-"""Maximum number of connections after the cut: each takes time to plan, and code on every tile that it reaches."""
+"""Maximum number of connections after the cut: each costs planning time, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
-"""Assumed spikes per neuron and step if nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
+"""Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
 Variant = TypeVar("Variant")
 PLANNED: Final = 2
-"""Maximum number of variants that are planned in full: those with the fastest quick estimates."""
+"""Maximum number of variants planned in full: those with the fastest quick estimates."""
 CLOSE: Final = 1.15
 """A variant is planned in full only if its estimate is at most this factor times the fastest."""
 Mapper: TypeAlias = Callable[..., Plan]
-"""Maps a program: ``(program, activity, quick=…)``."""
+"""Function that maps a program: ``(program, activity, quick=…)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of a network, and the correspondence between its program and the program of the parts."""
+    """The parts of a network, and the correspondence between its whole program and the partitioned one."""
 
     parting: Parting
     between: Correspondence
@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the form of the program that it places: in parts, or with reordered populations; None: the program as it is."""
+    """A plan, and the form of its program: parts, or reordered populations; None: the original program."""
 
     plan: Plan
     parts: Any = None
@@ -60,14 +60,14 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Parter:
-    """Cuts one network into different numbers of parts.
+    """Cuts one network into parts; their number is an argument.
 
     Attributes
     ----------
     prepared, program
-        The graph in normal form, and the program of the whole.
+        The graph after the default flow, and the program of the whole network.
     lowering
-        Options of :func:`snnc.compiler.lowering.lower.lower` from which the program was lowered.
+        Options of :func:`snnc.compiler.lowering.lower.lower` with which the program was lowered.
     activity
         Measured or assumed spikes.
     seed
@@ -86,14 +86,14 @@ class Parter:
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
-        """Return neurons weighted by their predicted work; an edge joins a neuron with those it sends to, weighted by its rate."""
+        """Return neurons weighted by their predicted work; a net contains a neuron and its targets, weighted by the neuron's rate."""
         found = self.candidates
         assert found is not None
         rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
         return found.hypergraph(rates, self._work(found, rates))
 
     def parting(self, parts: int, by: Partitioner | None = None) -> Parting:
-        """Cut into `parts` parts."""
+        """Cut the network into `parts` parts."""
         found = self.candidates
         assert found is not None
         if parts == 1:
@@ -102,7 +102,7 @@ class Parter:
         return found.parting((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, parting: Parting) -> Parts:
-        """Lower the network in these parts.
+        """Lower the network in the parts of `parting`.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Parter:
         return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
 
     def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
-        """Worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
+        """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
         each = np.zeros(found.neurons)
@@ -141,7 +141,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole, whole in an even order, and in several numbers of parts; return the fastest.
+    """Map the network whole, whole in an order with even work, and in several numbers of parts; return the fastest.
 
     `wanted` is the number of parts that a user requested.
 
@@ -154,7 +154,7 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
     """
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:
-        return _map(parter, mapper, _wanted(parter, wanted))
+        return _map(parter, mapper, _requested_parts(parter, wanted))
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
     worth = worth_planning(_quick_estimates(parter, mapper, chips))
@@ -164,16 +164,16 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
 def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
     """Return the variants with the fastest quick estimates, except those that do not fit.
 
-    Several are returned because quick estimates may rank them wrongly: they include neither local search nor windows of limited capacity.
+    Several are returned because quick estimates may rank them wrongly: they omit local search and windows of limited capacity.
     """
     ranked = sorted(estimates, key=lambda estimate: estimate[0])
     return [variant for cycles, variant in ranked[:PLANNED] if cycles < math.inf and cycles <= CLOSE * ranked[0][0]]
 
 
 def _quick_estimates(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Yield quick estimates of the cycles of a step, infinite if it does not fit: of the whole network, then of more and more parts.
+    """Yield quick estimates of the cycles of a step (infinite if it does not fit): the whole network, then increasing numbers of parts.
 
-    The first is the faster one of the author's order and an even order.
+    The first estimate is the faster one of the author's order and an order with even work.
     """
 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
@@ -187,11 +187,11 @@ def _quick_estimates(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tup
 
     best = min(map(estimate, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
     yield best
-    for number, parts in enumerate(_tried(parter, chips)):
+    for number, parts in enumerate(_candidate_parts(parter, chips)):
         found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # more parts cost more than they save; the smallest number of parts alone does not show that
+            return  # more parts are slower; the smallest number of parts alone is no evidence of that
         best = min(best, found, key=lambda some: some[0])
 
 
@@ -206,8 +206,8 @@ def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
     return Mapped(replace(plan, parts=parts.between.parts), parts)
 
 
-def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
-    """Yield the network in as many parts as there are chips, and in two, four, … parts, in ascending order."""
+def _candidate_parts(parter: Parter, chips: int) -> Iterator[Parts]:
+    """Yield the network in as many parts as chips, and in two, four, … parts, in ascending order."""
     found = parter.candidates
     assert found is not None
     most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
@@ -220,19 +220,19 @@ def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
                 yield parts
 
 
-def _wanted(parter: Parter, number: int) -> Parts:
+def _requested_parts(parter: Parter, number: int) -> Parts:
     found = parter.candidates
     if found is None or number > found.neurons:
         what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
-        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; leave --parts out.")
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")
     try:
         return parter.apply(parter.parting(number))
     except UnreachedPartError as error:
-        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {error.text} Choose fewer.") from None
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {error.text} Choose fewer parts.") from None
 
 
 def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
-    """Return the activity of the program of the parts."""
+    """Return the activity of the partitioned program."""
     if activity is None:
         return None
     mean, support, rates = {}, {}, {}
@@ -258,7 +258,7 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
-    """Distribute counts of whole buffers, [steps, samples], over their parts at random, in proportion to the parts' mean activity."""
+    """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
     random, found = np.random.default_rng(0), {}
     for of, counted in counts.items():
         mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
@@ -266,13 +266,13 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
         found.update({name: counted for name in mine if name not in cut})
         rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
-        share = share / max(share.sum(), 1.0)  # sums in another order may be larger
-        drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
+        share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
+        drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends
         found.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
     return found
 
 
 def _peak(whole: int, share: float, width: int) -> int:
-    """Return the peak of a part if `whole` neurons fire at once: its share of them plus three standard deviations of a Poisson number."""
+    """Return the peak of a part if `whole` neurons fire at once: the mean of a Poisson distribution plus three standard deviations."""
     some = whole * share
     return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))

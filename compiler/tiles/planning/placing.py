@@ -1,4 +1,4 @@
-"""Search for the fastest plan of a program on a machine: of the program as it is, divided into parts, or with its neurons reordered."""
+"""Search for the fastest plan of a program on a machine: original, divided into parts, or with reordered neurons."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
 from snnc.compiler.tiles.search.quick_estimates import QuickEstimates
 
 IN_REACH: Final = 2.0
-"""A plan on one chip is searched for if its quick estimate takes at most this many times the cycles of the plan on all chips."""
+"""A plan on one chip is searched if its quick estimate takes at most this many times the cycles of the plan on all chips."""
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
-    """Return the :class:`Parter` that cuts `graph`, whose program is `program`, into parts."""
+    """Return the :class:`Parter` of `graph`, which was lowered to `program`."""
     return Parter(prepare(graph, chosen.loss, chosen.loss_output), program, chosen.lowering, activity, chosen.seed)
 
 
@@ -46,7 +46,7 @@ def map_graph(
 ) -> Mapped:
     """Map a lowered graph onto a machine as :func:`map_program` does; populations with sparse connections get the fastest number of parts.
 
-    Callers that map one program several times pass the same `common`. On a machine of several chips, a plan on a single chip is also
+    Callers that map one program repeatedly pass the same `common`. On a machine of several chips, a plan on a single chip is also
     tried: parts and orders are chosen by quick estimates for the complete machine, which may miss the best choice for one chip.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
@@ -72,7 +72,7 @@ def _map_graph(
     common: Common,
 ) -> Mapped:
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
-    # A program that is embedded in another one keeps the author's order of neurons.
+    # An embedded program keeps the author's order of neurons.
     # The order and the parts also determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
@@ -112,31 +112,31 @@ def map_program(
         As for :func:`~snnc.compiler.tiles.make_plan`.
     """
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
-    assert steps is not None, "what plans has checked it"
+    assert steps is not None, "callers check the number of steps"
     given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    # A custom operation stores its data in its tiles only.
+    # A custom operation stores its data on its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
     drops = chosen.mode == "drop"
     if drops and describe(program).windowed:
-        # The gradient of dropped spikes must not depend on which way is faster.
+        # The gradient of dropped spikes must not depend on which form of gradients is faster.
         make = partial(make, gradients="windowed")
     if quick:
         make = partial(make, quick=True)
-    asked = _asked(program, chosen)
+    requested = _requested_capacity(program, chosen)
     if activity is None:
-        return make(capacity=asked)
+        return make(capacity=requested)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     if not activity.peak:
         make = partial(make, gradient_capacity=widths) if drops else make
-        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=asked)
-    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if asked is None else [asked]
-    if isinstance(asked, Mapping):
-        forward = [{**widths, **asked}] if drops else [{**widths, **asked}, {**activity.capacities(program), **asked}]
+        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=requested)
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if requested is None else [requested]
+    if isinstance(requested, Mapping):
+        forward = [{**widths, **requested}] if drops else [{**widths, **requested}, {**activity.capacities(program), **requested}]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
-        # Dense gradients have no windows of entries, so only one of the two candidates tries them.
+        # Dense gradients have no gradient windows, so only one of the two candidates tries them.
         {
             "capacity": capacity,
             "gradient_capacity": {name: entries[name] for name in activity.support},
@@ -145,11 +145,11 @@ def map_program(
         for capacity, entries in itertools.product(forward, backward)
     ]
     seen = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
-    return seen(**_faster(seen, candidates))
+    return seen(**_fastest_capacities(seen, candidates))
 
 
-def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
-    """Return the requested capacity, by buffer if sources differ; in mode "drop" the others send all spikes."""
+def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
+    """Return the requested capacity, by buffer if sources differ; in mode "drop", sources without one send all spikes."""
     if not isinstance(chosen.capacity, Capacities):
         return chosen.capacity
     labels, found = source_labels(program), dict[str, int]()
@@ -161,8 +161,8 @@ def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int]
     return found
 
 
-def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the capacities with the fastest plan before local search; the last candidate if none fits."""
+def _fastest_capacities(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the candidate with the fastest plan before local search; the last one if none fits."""
     found: list[tuple[float, int]] = []
     for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):

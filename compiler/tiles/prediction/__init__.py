@@ -1,1 +1,1 @@
-"""A whole training step: its supersteps in order, and the bytes of every tile."""
+"""Prediction of a whole training step: its supersteps in order, and the bytes of every tile."""

@@ -1,8 +1,8 @@
-"""The codelets that every tile holds: the number of vertices of each, their fields and their instructions.
+"""Codelets on every tile: the number of vertices of each class, their fields and their instructions.
 
-A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, its equations. Two populations
-of one structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec` from the same description.
+A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, and its equations. Two
+populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; back ends print fields from a
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 WORD: Final = 4
 Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
 LISTED: Final = 1
-"""Words of a vertex in addition to its fields: its entry in the list of its compute set."""
+"""Words of a vertex in addition to its fields: its entry in the compute set's list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Use:
 
     @classmethod
     def of(cls, vertex: VertexSpec, tiles: Any, number: Any) -> Use:
-        """Return the use of a class that is given by its description."""
+        """Return the use of the class described by `vertex`."""
         return cls(vertex.name, vertex.cost, tiles, number, len(vertex.fields))
 
 
@@ -99,7 +99,7 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
-    """Return the codelets of a layer's blocks; if groups are counted exactly, for the tables of this placement."""
+    """Return the codelets of a layer's blocks; if column groups differ, for the tables of this placement."""
     problem = layout.problem
     if not layout.distinct_groups(layer):
         return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
@@ -111,7 +111,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data by which block classes differ, except cost and fields: equations, and the structure of connections."""
+    """Return the data in which block classes differ besides cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
@@ -121,7 +121,7 @@ def _tables_of(link: Link) -> int:
     return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
 
 
-# ---- all others --------------------------------------------------------------------------------------------------------------
+# ---- other codelets--------------------------------------------------------------------------------------------------------------
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
@@ -149,7 +149,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that receives the gradients of a parameter: the optimiser's, or a sum where a caller takes the gradients."""
+    """Return the vertex that receives the gradients of a parameter: the optimiser, or a sum if a caller reads the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
@@ -241,7 +241,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
 
 
 def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
-    """Return, for every tile, the bytes of code (each class and each loop over columns once) and of the fields of all vertices."""
+    """Return, for every tile, the bytes of code (each class and each shared loop once) and of the fields of all vertices."""
     target = layout.problem.target
     vertices: Ints = np.zeros(target.tiles, dtype=np.int64)
     held: dict[Hashable, tuple[int, Any]] = {}

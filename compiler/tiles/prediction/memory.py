@@ -1,4 +1,4 @@
-"""Predicted bytes on every tile over a training step, by category: the live maximum, and the refusal of networks that do not fit."""
+"""Predicted bytes on every tile over a training step, by category, with their maximum over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
-from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, bytes_at, stage_of
+from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, by_stage, stage_of
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
 from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
@@ -35,12 +35,12 @@ OF_SEQUENCE: Final = ("history", "relays", "records")
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """The contents of tiles over a step.
+    """Contents of tile memory over a step.
 
     Attributes
     ----------
     held
-        (category, lifetime) -> bytes on each tile.
+        Bytes on each tile, by (category, lifetime).
     steps
         Name, part and bytes of exchange buffers on each tile, superstep by superstep.
     """
@@ -50,9 +50,9 @@ class MemoryUse:
 
     @cached_property
     def over_time(self) -> Ints:
-        """Bytes that are live, all categories, [supersteps, tiles]."""
-        by_stage = {stage: bytes_at(self.held, stage) for stage in dict.fromkeys(self.stages)}
-        return np.stack([by_stage[stage] + buffers for stage, (_, _, buffers) in zip(self.stages, self.steps, strict=True)])
+        """Live bytes of all categories, [supersteps, tiles]."""
+        live = by_stage(self.held, tuple(dict.fromkeys(self.stages)))
+        return np.stack([live[stage] + buffers for stage, (_, _, buffers) in zip(self.stages, self.steps, strict=True)])
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class MemoryUse:
 
     @cached_property
     def peaks(self) -> Ints:
-        """The maximum of each tile."""
+        """Maximum bytes of each tile."""
         found: Ints = self.over_time.max(axis=0)
         return found
 
@@ -81,16 +81,16 @@ class MemoryUse:
 
     @property
     def tile(self) -> int:
-        """That tile."""
+        """The fullest tile."""
         return int(self.peaks.argmax())
 
     def phase_of(self, tile: int) -> str:
-        """Superstep in which a tile holds most."""
+        """Return the name of the superstep in which a tile's memory is fullest."""
         return self.steps[int(self.over_time[:, tile].argmax())][0]
 
     @cached_property
     def at_peak(self) -> dict[str, Ints]:
-        """Category -> bytes on each tile at its peak; they add up to :attr:`peaks`."""
+        """Bytes on each tile at its peak, by category; they add up to :attr:`peaks`."""
         when = self.over_time.argmax(axis=0)
         found = {name: np.zeros(len(when), dtype=np.int64) for name in CATEGORIES}
         for (category, life), size in self.held.items():
@@ -100,12 +100,12 @@ class MemoryUse:
 
     @property
     def unshared(self) -> Ints:
-        """Bytes of each tile if nothing shared memory: all variables, and the largest exchange buffers."""
+        """Bytes of each tile without memory sharing: all variables, and the largest exchange buffers."""
         found: Ints = sum(self.held.values(), start=np.int64(0)) + np.max([buffers for _, _, buffers in self.steps], axis=0)
         return found
 
     def phases(self) -> Iterator[MemoryPhase]:
-        """Bytes of :attr:`tile` in every superstep, and of all tiles."""
+        """Yield the bytes of :attr:`tile`, and of all tiles, in every superstep."""
         for (name, part, buffers), stage in zip(self.steps, self.stages, strict=True):
             one, every = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
             for (category, life), size in self.held.items():
@@ -117,7 +117,7 @@ class MemoryUse:
 
 
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
-    """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
+    """Return the contents of every tile: exchange buffers depend on the superstep, and code grows with all fragments."""
     problem = layout.problem
     found: dict[CategoryAndLife, Ints] = {}
 
@@ -161,16 +161,16 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
-    """Bytes of a population's blocks on each of its tiles."""
+    """Return the bytes of a population's blocks on each of its tiles."""
     problem = layout.problem
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
         return estimated_bytes(problem, layer, where)
     of_tile = where.tile_neurons, where.tile_samples
-    return block_bytes(problem, layer, layout.cut_of(layer), *of_tile, layout.holdings(layer), owned=False)
+    return block_bytes(problem, layer, where.cut, *of_tile, layout.holdings(layer), owned=False)
 
 
 def _buffers(step: SuperstepDraft) -> Ints:
-    """Data that vertices read or write on other tiles is buffered; copies go directly to their destination."""
+    """Return the bytes buffered in a superstep: data that vertices read or write on other tiles; copies need no buffers."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
@@ -178,13 +178,13 @@ def _buffers(step: SuperstepDraft) -> Ints:
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
-    """Weights of indexed connections on the tiles that own them: the original of all copies, the sum of gradients, moments."""
+    """Yield the bytes of weights of indexed connections on their owners: master copies, sums of gradients, and moments."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
         yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
         if one.link.half:
-            # Two weights are a word, the last of an odd number too.
+            # Two weights share a word; an odd number is padded.
             words = FLOAT * ceil_div(one.owners.count, 2) - size
             yield ("weights", "always"), one.owners.tile, words * one.halves
             if layout.problem.network.rounding == "master" and one.link.weight_gradient:
@@ -192,7 +192,7 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """The place of each output, its score (and step), the targets and the loss of a sample; records and adjoints are buffered."""
+    """Return bytes per sample by lifetime: positions of outputs, scores (and steps), targets and loss; records and adjoints are buffers."""
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
     found = {
@@ -206,7 +206,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Bytes of the fullest tile that are known before the supersteps: its variables, and code for the test for further windows."""
+    """Return the bytes of the fullest tile known before its supersteps: its variables, and code for the test for further windows."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
@@ -223,6 +223,6 @@ def bytes_before_pricing(layout: Layout) -> int:
 
 
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
-    """Name and bytes of the largest user of `tile`."""
+    """Return the name and the bytes of the largest category on `tile`."""
     name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
     return name, int(memory[name][tile])

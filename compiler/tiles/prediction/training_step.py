@@ -1,4 +1,4 @@
-"""Predicted cycles of every superstep: the busiest tile computes, all tiles wait for the barrier, the busiest tile receives."""
+"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 CONTROL: Final = 30.0
-"""Tile cycles of the control program for each superstep and copy [R]; the rest of ``Target.superstep_cycles`` sets up an exchange."""
+"""Tile cycles of the control program per superstep and copy [R]; ``Target.superstep_cycles`` contains them and the exchange set-up."""
 
 
 def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """All supersteps of a training step (of a forward pass without training), in order."""
+    """Return all supersteps of a training step (of a forward pass without training), in order."""
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     segments = problem.segments
@@ -89,7 +89,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    """The backward superstep of neurons and weight gradients."""
+    """Return the backward superstep of neurons and weight gradients."""
     neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
@@ -98,7 +98,7 @@ def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Copy the initial states to the addresses that the first step reads; with recompute, a boundary restores them instead."""
+    """Return the copy of initial states to the addresses that the first step reads; with recompute, a boundary restores them instead."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
@@ -110,8 +110,8 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Relays, then neurons."""
-    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
+    """Return the supersteps of the forward pass with relays and neurons in separate supersteps."""
+    relays, neurons = relay_load(layout, "masks"), block_load(layout)
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
@@ -123,10 +123,10 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Relays search for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
+    """Return the forward pass in which relays find spikes of the previous iteration while neurons compute; `layout` has its schedule."""
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
-    windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
+    windows, both = relay_load(layout, "windows"), block_load(layout)
     add_relays(layout, windows, "shown")
     windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
@@ -150,7 +150,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _add_mask_copies(layout: Layout, load: Load) -> None:
-    """All workers of a tile share the copy of each mask that it sends."""
+    """Add the copies of masks that each tile sends; all workers of the tile share a copy."""
     problem = layout.problem
     vertex, workers = copy_mask(problem.costs), problem.target.workers
     for source in problem.network.sources:
@@ -164,13 +164,13 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 
 def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
+    """Return the recompute supersteps: initial states of a segment are restored, and its forward pass runs again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
         return ()
-    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
+    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
     forward = (
         SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
@@ -185,7 +185,7 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
-    """All segments except the last write a row to streaming memory, or read it back, after the row number has been updated."""
+    """Return the step in which each segment but the last copies a row to streaming memory, or back, after updating the row number."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
@@ -193,7 +193,7 @@ def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """The second run must not count dropped spikes again: their counters are saved before it and restored after it."""
+    """Return the copies of dropped-spike counters, saved before and restored after the recomputation, which must not count again."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
@@ -206,7 +206,7 @@ def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
-    """Blocks copy a segment's initial states to or from a boundary, and relays copy the stored steps that they still show."""
+    """Return the step in which blocks copy initial states to or from a boundary, and relays copy stored steps they have yet to send."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
@@ -229,7 +229,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Stage one of the sums of partial input gradients, if any."""
+    """Return stage one of the reduction of partial input gradients, if any."""
     if not layout.reductions:
         return ()
     load = Load(layout.problem)
@@ -238,7 +238,7 @@ def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
-    """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
+    """Return the exchange cycles of each tile: bytes received or sent, and a cost for each fragment received."""
     target = layout.problem.target
     moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
     found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
@@ -246,14 +246,14 @@ def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
 
 
 def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[str, tuple[int, ...]]:
-    """Cycles in which each tile computes and exchanges in a whole training step."""
+    """Return the compute and exchange cycles of each tile in a whole training step."""
     compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
     exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
     return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
 def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
-    """Sum up one superstep; `roughly`: only its duration."""
+    """Return the summary of one superstep; with `roughly`, only its duration."""
     exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
@@ -272,7 +272,7 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
 
 
 def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
-    """Each copy from or to streaming memory waits for all chips."""
+    """Return the cycles in which copies from or to streaming memory wait for all chips."""
     target = layout.problem.target
     return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
@@ -283,7 +283,7 @@ def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 
 def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
-    """The barrier and the set-up of an exchange; 0 if nothing moves."""
+    """Return the cycles of the barrier and the set-up of an exchange; 0 if nothing moves."""
     target = layout.problem.target
     if not traffic.fragments.any():
         return 0.0
@@ -291,7 +291,7 @@ def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
 
 
 def _decision(layout: Layout) -> float:
-    """All tiles receive the decision of a loop."""
+    """Return the cycles until all tiles receive the decision of a loop."""
     target = layout.problem.target
     return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
@@ -299,21 +299,21 @@ def _decision(layout: Layout) -> float:
 # ---- loads of supersteps -----------------------------------------------------------------------------------------------
 
 
-def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """The load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
+def block_load(layout: Layout, iterations: int | None = None) -> Load:
+    """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
     load = clocked(layout, iterations)
-    add_blocks(layout, load, part, layout.problem.network.layers)
+    add_blocks(layout, load, "forward", layout.problem.network.layers)
     return load
 
 
 def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
-    """Join the results of the relays' workers into one list; nothing moves before it."""
+    """Return the superstep that merges the results of the relays' workers into one list; no exchange precedes it."""
     load = relay_load(layout, "windows", runs)
     return (SuperstepDraft(f"{part}: windows", part, runs, load, ExchangeTraffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
-    """In exact mode with limited windows, every iteration determines how many further windows are needed, and shows them."""
+    """Return the test for further windows and its loop, in exact mode with limited windows: each iteration counts and writes them."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
@@ -332,12 +332,12 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
 
 
 def _rounds(problem: MappingProblem, runs: int, *, backward: bool) -> int:
-    """Expected number of further windows in `runs` iterations."""
+    """Return the expected number of further windows in `runs` iterations."""
     return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
 
 
 def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft]:
-    """The test for further windows: tiles find the maximum of the others' numbers, level by level, and the last one decides."""
+    """Yield the test for further windows: a tree of tiles computes the maximum of all requests, and its root decides."""
     problem, test = layout.problem, layout.window_test
     assert test is not None
     *levels, root = level_reads(test)
@@ -354,7 +354,7 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
-    """Blocks read further windows; relays show the next ones."""
+    """Return loads and exchanges of two steps: blocks read further windows, and relays write the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
     if part == "backward":
@@ -366,7 +366,7 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], t
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
-    """Fragments of further windows that are not expected to be needed: the program has their exchanges anyway."""
+    """Return the fragments of further windows that are not expected to run: the program contains their exchanges anyway."""
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
@@ -376,7 +376,7 @@ def fragments_without_runs(layout: Layout) -> Floats:
 
 
 def _next_load(layout: Layout, part: str) -> Load:
-    """Relays of limited buses show their next windows."""
+    """Return the load of relays that write the next windows of limited buses."""
     problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
     cost, timeline = problem.costs["next_window"], problem.timeline
     loops = LoopsByPlace(next_window_loops(cost))
@@ -406,7 +406,7 @@ def _next_load(layout: Layout, part: str) -> Load:
 
 
 def _sum_load(layout: Layout) -> Load:
-    """The losses of all samples, and the learning rate."""
+    """Return the load of the sum of all losses, and of the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
     load.add_vertices(0, schedule(problem.costs), {})
@@ -414,14 +414,14 @@ def _sum_load(layout: Layout) -> Load:
 
 
 def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """The losses of all samples and their sum; an external loss has none."""
+    """Return the losses of all samples and their sum; none for an external loss."""
     if layout.problem.network.external:
         return ()
     return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
 
 
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
+    """Return the loss of each sample: workers of its tile share the classes, if it has scores, then the steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss
@@ -438,6 +438,6 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:
-    """The iteration counters are set by copies inside tiles."""
+    """Return the superstep that sets iteration counters by copies inside tiles."""
     nothing = ExchangeTraffic.none(layout.problem)
     return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

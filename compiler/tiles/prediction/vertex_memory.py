@@ -1,4 +1,4 @@
-"""Bytes of vertex constants: positions of mask parts, of a relay's pieces, of weight rows and of the pieces that an owner sums."""
+"""Bytes of vertex constants: positions of mask parts, of relay pieces, of weight rows and of the pieces summed by owners."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 
 WORD: Final = 4
 PIECE: Final = 9
-"""Numbers that define the part of a mask that a relay's worker searches."""
+"""Number of constants that define the part of a mask searched by a relay's worker."""
 
 
 def constant_bytes(layout: Layout) -> Ints:
-    """Bytes on every tile, excluding the tables of indexed connections and the places of a loss's classes."""
+    """Return the bytes on every tile, excluding tables of indexed connections and positions of a loss's classes."""
     problem, workers = layout.problem, layout.problem.target.workers
     words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
     for source, relays in layout.relays.items():
@@ -38,7 +38,7 @@ def constant_bytes(layout: Layout) -> Ints:
             if problem.copies(link) and link.dense:
                 words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
     for work in owned_work(layout, problem.network.layers) if problem.training else ():
-        # Each worker's share of an owner's sum has the place and the length of every piece, and one entry if it has no piece.
+        # Each worker's share of an owner's sum has the position and the length of every piece, or one entry if it has no piece.
         np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
     for _, packing in packings(layout):
         np.add.at(words, packing.tiles, packing.numbers())
@@ -46,6 +46,6 @@ def constant_bytes(layout: Layout) -> Ints:
 
 
 def _runs(where: TileRange) -> int:
-    """Numbers that describe the positions of the weight rows on a replica's tiles: runs of tiles with equal numbers of neurons."""
+    """Return the number of constants that describe the weight rows on a replica's tiles, by runs of tiles with equal neuron numbers."""
     first = np.append(True, np.diff(where.neurons) != 0)
     return int((3 + column_groups(where.neurons, where.columns))[first].sum())

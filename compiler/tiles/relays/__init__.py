@@ -1,1 +1,1 @@
-"""Relays: tiles that collect a source's spikes and show them to the tiles that read them."""
+"""Relays: tiles that collect the spikes of a source and send them, in windows, to the tiles that read them."""

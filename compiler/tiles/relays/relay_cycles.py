@@ -1,7 +1,7 @@
-"""The work of a relay's workers in a superstep: all workers of a tile share its samples.
+"""Work of a relay's workers in a superstep; all workers of a tile share its samples.
 
-Each worker searches an equal share of the mask units of all samples; a new *piece* begins at the border between two samples.
-The results are then joined, piece after piece. The workers copy windows word by word, taking turns.
+Each worker searches an equal share of the mask units of all samples; a new *piece* begins where a sample begins.
+The results are then merged piece by piece. Words of windows are copied by the workers in turn.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 )
 
 TOGETHER = 4
-"""Mask words that are examined at once."""
+"""Number of mask words examined at once."""
 
 
 @dataclass(frozen=True)
 class MaskRows:
-    """The data that a source sends to its relay for one sample: `row` elements from each of `tiles` tiles.
+    """Data that a source sends to its relay for one sample: `row` elements from each of `tiles` tiles.
 
     For spikes, elements are units of a mask, `unit` words each; for values, neurons.
     """
@@ -45,17 +45,17 @@ class MaskRows:
 
     @property
     def all(self) -> int:
-        """Elements of a sample."""
+        """Number of elements of a sample."""
         return self.tiles * self.row
 
     @property
     def row_words(self) -> int:
-        """32-bit words from each tile."""
+        """Number of 32-bit words from each tile."""
         return self.row * self.unit
 
 
 def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> MaskRows:
-    """The data of one sample that `source`, placed on `where`, sends to its relay."""
+    """Return the data of one sample that `source`, placed on `where`, sends to its relay."""
     most = int(where.neurons.max())
     if source.kind != "spikes":
         return MaskRows(where.width, most)
@@ -67,8 +67,8 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 class RelayWork:
     """Cycles of the slowest worker in one run of a relay.
 
-    `always` is spent in every iteration, `compacting` in those that follow a step of the source, and `shown` while a bus shows a step. Each
-    is a number, or an array over numbers of samples. `runs` are the loops behind these cycles, with the values of their variables.
+    `always` applies to every iteration, `compacting` to those after a step of the source, and `shown` (by bus) while a bus carries a step.
+    Each is a number, or an array over numbers of samples. `runs` are the loops of these cycles, with the values of their amounts.
     """
 
     always: Any
@@ -78,7 +78,7 @@ class RelayWork:
 
     @property
     def cycles(self) -> Any:
-        """The sum of all three."""
+        """Sum of all three."""
         return self.always + self.compacting + sum(self.shown.values())
 
 
@@ -95,7 +95,7 @@ def _pieces(samples: Any, workers: int) -> Any:
 
 
 def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:
-    """Work of searching the masks of `samples` samples (a number or an array), including the start of the vertex."""
+    """Return the work of searching the masks of `samples` samples (a number or an array), including the start of the vertex."""
     cost, workers = problem.costs["relay_compact"], problem.target.workers
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
     together = TOGETHER // rows.unit
@@ -103,7 +103,7 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
     runs = np.where(one, 1, ceil_div(units, rows.row) + pieces - 1)
     groups = np.where(one, units // together, units * (rows.row // together) / rows.row)
     singles = np.where(one, units % together, units * (rows.row % together) / rows.row)
-    rate = _found(problem, source)
+    rate = _found_fraction(problem, source)
     hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
     ids = samples * source.width * rate / workers
     amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": groups * hit, "ids": ids}
@@ -112,13 +112,13 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
     return RelayWork(problem.target.vertex_start_cycles + cost.idle, searching, {}, ((amounts, loops),))
 
 
-def _found(problem: MappingProblem, source: BusSource) -> float:
+def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
     """Return the fraction of values that the search finds in a step."""
     return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Work of writing windows; in the forward pass, if `rows` is given, the relay first stores the population's new step."""
+    """Return the work of writing windows; in the forward pass, if `rows` is given, the relay first stores the population's new step."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -144,7 +144,7 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
             always = always + cycles_of(loops["request"], {"numbers": samples})
             runs.append(({"numbers": samples}, loops["request"]))
     if forward and rows is not None:
-        rate = _found(problem, source)
+        rate = _found_fraction(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
         ids = samples * source.width * rate / workers
         words = (ids + pieces / 2) / 2 if source.width <= 1 << 16 else ids
@@ -156,7 +156,7 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
-    """Work of listing the bits of a step in the windows of `buses`, one vertex for each of them."""
+    """Return the work of converting the bits of a step to ids in the windows of `buses`, with one vertex per bus."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
     always, shown = 0.0, {}
@@ -174,7 +174,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Words and runs that the slowest worker copies into a bus's windows; gradient windows count twice: ids, then returned gradients."""
+    """Return words and runs that the slowest worker copies into a bus's windows; gradient windows count twice: ids, returned gradients."""
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
@@ -202,17 +202,17 @@ def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def copied_words(ids: float, width: int) -> float:
-    """Expected 32-bit words of `ids` ids: two 16-bit ids per word; the last word is half full in half of all cases."""
+    """Return the expected 32-bit words of `ids` ids: two 16-bit ids per word; the last word is half full in half of all cases."""
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 
 def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any) -> Any:
-    """Expected worker cycles in which a relay copies the stored steps that it has yet to show to or from a boundary."""
+    """Return the expected worker cycles to copy the stored steps that a relay has yet to send, to or from a boundary."""
     steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width
         cost = problem.costs["boundary"]
         return start + cost.start + cycles_of(boundary_loops(cost), {"rows": steps, "words": steps * samples * row})
-    words = steps * samples * copied_words(source.width * _found(problem, source), source.width)
+    words = steps * samples * copied_words(source.width * _found_fraction(problem, source), source.width)
     cost = problem.costs["boundary_events"]
     return start + cost.start + cycles_of(boundary_event_loops(cost), {"steps": steps, "lists": steps * samples, "words": words})

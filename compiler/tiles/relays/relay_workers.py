@@ -1,6 +1,6 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
-The positions of a sample's ids in a mask are drawn, by the rate of each value if measured; the rest follows from their numbers.
+The positions of a sample's ids in a mask are drawn, by the rate of each value if measured; all other quantities follow from their numbers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, w
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The sharing of some samples' lists among workers: each takes the same number of classes of words (by their number modulo workers).
+    """Distribution of the lists of some samples to workers, by classes of words: word numbers modulo the number of workers.
 
-    Arrays over all classes of all samples: sample, class, and whether a worker or a list begins there.
+    Every worker gets the same number of classes. Arrays have one element per class of each sample: its sample, its class, and whether a
+    worker or a list begins there.
     """
 
     workers: int
@@ -38,44 +39,44 @@ class Shares:
 
     @classmethod
     def of(cls, workers: int, samples: int) -> Shares:
-        """The classes are consecutive, sample after sample, and every worker takes the next `samples` of them."""
+        """Order the classes by sample, and assign `samples` consecutive classes to every worker."""
         place = np.arange(workers * samples)
         begins = ((place % workers == 0) | (place % samples == 0)).astype(np.int64)
         return cls(workers, samples, place // workers, place % workers, begins)
 
     def of_workers(self, values: Any) -> Any:
-        """[..., classes, iterations] summed over the classes of each worker."""
+        """Sum values, [..., classes, iterations], over the classes of each worker."""
         return values.reshape(*values.shape[:-2], self.workers, self.samples, values.shape[-1]).sum(axis=-2)
 
     @property
     def pieces(self) -> Ints:
-        """Lists, or parts of them, of each worker."""
+        """Number of lists, or parts of lists, of each worker."""
         found: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
         return found
 
     def part_of(self, classes: Floats) -> Floats:
-        """[samples, workers]: fraction of the events of each list that a worker has, given the fractions in the classes."""
+        """Return [samples, workers]: each worker's fraction of the events of a list, given the fractions in the classes."""
         found = np.zeros((self.samples, self.workers))
         np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
         return found
 
 
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
-    """[relays, iterations]: worker cycles of the slowest worker, including the start of the vertex.
+    """Return [relays, iterations]: cycles of the slowest worker, including the start of the vertex.
 
-    `relays` are the first sample and the number of samples of each; `part` is "masks" (relays of populations search masks,
-    `rows` of them), "windows" (they join their results) or "backward".
+    `relays` are the first sample and the number of samples of each. `part` is "masks" (relays of populations search `rows` of masks),
+    "windows" (they merge the results and write windows) or "backward".
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
     for samples in np.unique(count).tolist():
         here = np.flatnonzero(count == samples)
-        found[here] = _alike(problem, source, rows, first[here], samples, part)
+        found[here] = _cycles_of_alike(problem, source, rows, first[here], samples, part)
     return found
 
 
-def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
-    """Relays with the same number of samples each."""
+def _cycles_of_alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
+    """Return the cycles of relays with the same number of samples."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":
@@ -85,7 +86,7 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
     start = problem.target.vertex_start_cycles
     if part == "masks" and rows is not None:
         cost = problem.costs["relay_compact"]
-        ids = np.sum([found for _, found in _found(problem, source, rows, shares, chosen, 1)], axis=0)
+        ids = np.sum([found for _, found in _found_counts(problem, source, rows, shares, chosen, 1)], axis=0)
         return start + cost.idle + finished * (_searching(problem, rows, shares, ids).max(axis=1) - cost.idle)
     cost = problem.costs["relay_windows"].with_request()
     loops, forward = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), part != "backward"
@@ -104,32 +105,32 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
     return start + cycles.max(axis=1)
 
 
-def _found(
+def _found_counts(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
-    """Numbers of spikes, then of neurons that only receive gradient, that each worker finds in each sample, [relays, workers, iterations].
+    """Yield, by sample, the numbers of spikes, then of other neurons in the support, that each worker finds, [relays, workers, iterations].
 
-    They belong to the step that the source had `later` iterations before.
+    They belong to the step that the source computed `later` iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
-    yield from problem.memo.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
+    yield from problem.memo.get(key, lambda: list(_draw_found(problem, source, rows, shares, chosen, later)))
 
 
-def _find(
+def _draw_found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))
-    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
+    yield from (("spikes", found) for found in _draw(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
         support = timeline.placed(timeline.support(source), after) - spikes
         parts = _searched_parts(rows, shares)
-        yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
+        yield from (("near", found) for found in _draw(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
 
 
 def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Floats]:
-    """Fraction of a sample's events within such a leading fraction of its values."""
+    """Return a function from a leading fraction of a sample's values to the fraction of its events in these values."""
     rate = problem.relative_rate(source.buffer)
     if rate is None:
         return lambda place: place
@@ -138,7 +139,7 @@ def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Fl
 
 
 def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
-    """[samples, workers, 2]: start and end of the part of each sample's mask that a worker searches, in whole units."""
+    """Return [samples, workers, 2]: start and end of the part of each sample's mask that a worker searches, in whole units."""
     whole = rows.all * shares.samples
     edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
     found = np.clip(edges, 0, rows.all) / rows.all
@@ -146,25 +147,25 @@ def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Floats:
-    """[samples, workers]: part of the events of each sample among the bits that a worker lists: whole words."""
+    """Return [samples, workers]: fraction of each sample's events among the bits, in whole words, that a worker converts to ids."""
     edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
 
 
-def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
-    """Numbers of each sample's `counts` [iterations, samples] in the part of every worker, [relays, workers, iterations].
+def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
+    """Draw how many of each sample's `counts` [iterations, samples] are in the part of every worker, [relays, workers, iterations].
 
-    The counted values are distinct among a sample's `width`; `parts` [samples, workers, 1 or none] give the number of values of a worker.
+    The events are distinct values of a sample's `width`; `parts`, [samples, workers] or [samples, workers, 1], are the workers' fractions.
     """
     counts = np.ascontiguousarray(counts, dtype=np.int64)
-    return _drawn_once(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
+    return _draw_cached(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
 
 
 @lru_cache(maxsize=256)
-def _drawn_once(
+def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """The cached form of :func:`_drawn`, with hashable arguments: many placements draw the same numbers."""
+    """Cached form of :func:`_draw`, with hashable arguments, because many placements draw the same numbers."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
@@ -182,9 +183,9 @@ def _drawn_once(
 
 
 def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
-    """[relays, iterations]: the same for the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
+    """Return [relays, iterations]: cycles of the slowest worker of the vertex that converts bits of a step to ids in the windows of a bus.
 
-    Only `forward`, and in the first window, it computes the number of further ones.
+    With `forward`, it writes the first window and also computes the number of further ones.
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
@@ -207,7 +208,7 @@ def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) ->
     walked = counted + cycles_of(loops["copied"], {"words": end - begin, "ids": 0})
     read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
-    ids = np.sum(list(_drawn(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
+    ids = np.sum(list(_draw(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
     fixed = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": shares.pieces[:, None]})
     listed = cycles_of(loops["copied"], {"words": 0, "ids": ids})
     cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + listed
@@ -215,7 +216,7 @@ def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) ->
 
 
 def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
-    """[relays, workers, iterations]: searching masks for `ids`."""
+    """Return the cycles to search masks for `ids`, [relays, workers, iterations]."""
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
@@ -225,7 +226,7 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
-    """[4, workers]: pieces of the mask, runs of consecutive units, groups of words in them, and remaining units."""
+    """Return [4, workers]: pieces of the mask, runs of consecutive units, groups of words in these, and remaining units."""
     together, whole = TOGETHER // rows.unit, rows.all * shares.samples
     found = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
@@ -238,29 +239,27 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
     return found
 
 
-def _joining(
-    problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints
-) -> Any:
-    """[relays, workers, iterations]: joining the results of all workers."""
+def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
+    """Return the cycles to merge the results of all workers, [relays, workers, iterations]."""
     wide, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
     amounts: dict[str, Any] = {"pieces": (parts > 0).sum(axis=0)[:, None], "counts": ((parts > 0) * sharing[:, None]).sum(axis=0)[:, None]}
     words: Any = 0
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
-    for kind, drawn in _found(problem, source, rows, shares, chosen, later):
+    for kind, drawn in _found_counts(problem, source, rows, shares, chosen, later):
         end = np.cumsum(drawn, axis=1)
         kept = np.minimum(end, room) if kind == "spikes" else end
         begin = np.minimum(end - drawn, kept)
         words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
-        amounts["ids"] = np.sum([drawn for _, drawn in _found(problem, source, rows, shares, chosen, later)], axis=0)
+        amounts["ids"] = np.sum([drawn for _, drawn in _found_counts(problem, source, rows, shares, chosen, later)], axis=0)
         amounts["bit_words"] = (bit_words(source.width) * parts.sum(axis=0))[:, None]
     return cycles_of(loops, {**amounts, "words": words})
 
 
 def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
-    """[relays, workers, iterations]: copying ids of windows; backward, for neurons that receive gradient, also of the previous window."""
+    """Return the cycles to copy ids into windows, [relays, workers, iterations]; gradient windows also copy the previous window."""
     timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)

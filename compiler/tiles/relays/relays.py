@@ -1,4 +1,4 @@
-"""Distributes the samples of each source over relays on tiles."""
+"""Distribution of the samples of each source to relays on tiles."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 
 _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
-"""Numbers of samples per relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
+"""Numbers of samples per relay to try: 1, 2, 3, 4, 6, 8, 12 …"""
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Tile cycles of a relay with `samples` samples in one iteration, both directions: computing, and receiving the source's data."""
+    """Return the tile cycles of a relay with `samples` samples per iteration, both passes: compute, and receipt of the source's data."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -35,7 +35,7 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
-    """Samples of one relay, at most `most` of `batch`: the number that minimises the time of relays and their readers together."""
+    """Return the samples of one relay, at most `most` of `batch`, that minimise the time of relays and their readers together."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, each)
@@ -50,7 +50,7 @@ def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, Tile
 
 
 def _parts_of(samples: Any, size: Any) -> Any:
-    """Number of consecutive ranges of `size` samples that the samples of another range overlap."""
+    """Return the number of consecutive ranges of `size` samples that a range of `samples` samples overlaps."""
     return np.where(samples % size == 0, samples // size, np.where(size % samples == 0, 1, ceil_div(samples, size) + 1))
 
 
@@ -67,10 +67,10 @@ class Room:
 def deal_relays(
     problem: MappingProblem, held: Ints, rooms: Mapping[BusSource, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[BusSource, tuple[Relay, ...]]:
-    """Distribute the samples of every source over the emptiest tiles; adds their bytes to `held`.
+    """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
 
-    A relay takes the number of samples that makes the step fastest, or fewer if they would fill more than half of a tile's free memory.
-    Sources are assigned largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile has at most one
+    A relay gets the number of samples that makes the step fastest, or fewer if these would fill more than half of a tile's free memory.
+    Sources are assigned largest first, to tiles with few relays, preferring those with the least other computation; a tile has at most one
     relay of a source. Ties go to the lowest tile.
 
     Parameters
@@ -78,13 +78,13 @@ def deal_relays(
     problem
         The mapping problem.
     held
-        Bytes that each tile holds already; modified.
+        Bytes in use on each tile; modified.
     rooms
         Tiles to use, by source, in the order of samples.
     ranges
         Tile ranges of the populations.
     computing
-        Cycles of each tile's other computation in the meantime.
+        Cycles of each tile's other computation in the same superstep.
     """
     found: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)

@@ -1,1 +1,1 @@
-"""The schedule of the populations, and the number of events in each superstep."""
+"""Schedule of the populations, buses between them, and the number of events in each iteration."""

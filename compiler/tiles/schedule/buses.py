@@ -1,4 +1,4 @@
-"""The buses of a network, the sizes of their windows, and the bytes that relays store."""
+"""Buses of a network, sizes of their windows, and bytes stored by relays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNT_BYTES = 4
 
 @dataclass(frozen=True)
 class Bus:
-    """All connections that read one source with one lag, before its relays are placed."""
+    """All connections that read one source with the same lag, before its relays are placed."""
 
     id: str
     source: BusSource
@@ -26,7 +26,7 @@ class Bus:
 
     @property
     def events(self) -> bool:
-        """True if it moves ids."""
+        """Whether it transports ids of spikes, not values."""
         return self.source.kind == "spikes"
 
     @property
@@ -46,17 +46,17 @@ class Bus:
 
     @property
     def returned_bytes(self) -> int:
-        """Bytes of one sample's window of gradients: the same with a float for each id."""
+        """Bytes of one sample's window of gradients: the backward window with a float for each id."""
         return self.support_bytes + 4 * self.gradient_capacity
 
 
 def id_bytes(source: BusSource) -> int:
-    """Bytes of an id: 16 bits as long as they suffice."""
+    """Return the bytes of an id: 2 if 16 bits suffice, else 4."""
     return 2 if source.width <= 1 << 16 else 4
 
 
 def whole_words(ids: int, width: int) -> int:
-    """Space for `ids` ids of a source of `width` values: an even number of 16-bit ids, because lists are moved in 32-bit words."""
+    """Return the space for `ids` ids of a source of `width` values: 16-bit ids are rounded up to even, as lists are copied in words."""
     return ids + ids % 2 if width <= 1 << 16 else ids
 
 
@@ -91,7 +91,7 @@ def store_bytes(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[BusSource] = (),
 ) -> int:
-    """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
+    """Return the bytes of one sample on a relay: its sequence, the results of workers from the masks of a step, and windows of its buses.
 
     `windowed` and `bits` as for :func:`sequence_bytes`.
     """
@@ -106,7 +106,7 @@ def store_lives(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[BusSource] = (),
 ) -> dict[str, int]:
-    """Return the same by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
+    """Return the bytes of :func:`store_bytes` by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
     mine = [bus for bus in buses if bus.source == source]
     return {
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
@@ -117,7 +117,7 @@ def store_lives(
 
 
 def bit_words(width: int) -> int:
-    """32-bit words of one bit for each of `width` values."""
+    """Return the number of 32-bit words of one bit for each of `width` values."""
     return -(-width // 32)
 
 
@@ -129,9 +129,9 @@ def sequence_bytes(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[BusSource] = (),
 ) -> int:
-    """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
-    streams.
+    """Return the bytes of one sample's values or spikes of all steps (one step for a static input).
 
+    For an input, these are the bytes that the host streams.
     For spikes, mode "exact" stores up to `width` ids per step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
     one bit per value. `windowed` are the buses over which gradients return in windows.
     """
@@ -145,7 +145,7 @@ def sequence_bytes(
 
 
 def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
-    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
+    """Return the number of ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
     mine = [bus for bus in buses if bus.source == source]
     support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
     return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

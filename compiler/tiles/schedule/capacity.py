@@ -1,4 +1,4 @@
-"""The capacity of a window, and the expected number of events."""
+"""Capacities of windows, and expected numbers of events."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from snnc.compiler.tiles.errors import CapacityError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
-"""Assumed spikes per value and step without a measurement (the middle of the published benchmark grid)."""
+"""Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Assumed ratio, without a measurement, of neurons that receive gradient to neurons that spike: as many are near the threshold as spike
+"""Assumed ratio of neurons that receive gradient to neurons that spike, without measurements: as many are near the threshold as spike
 (in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
-"""Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
+"""Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
 GRAIN: Final = 4
-"""Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
+"""Capacities are multiples of this number: four 16-bit ids fill a 64-bit load."""
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return, for each source with a gradient window and an activity, the fraction of neurons that receive gradient per step.
 
-    It is the measurement `given`, else :data:`SUPPORT_RATIO` times the activity.
+    The fraction is the measurement in `given`, or :data:`SUPPORT_RATIO` times the activity without one.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
 
 
 def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the spikes per value and step of each spike source: the measurement, else :data:`ASSUMED_ACTIVITY`.
+    """Return the spikes per value and step of each spike source: the measurement, or :data:`ASSUMED_ACTIVITY` without one.
 
     Raises
     ------
@@ -54,32 +54,32 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
 
 
 def window_capacity(source: BusSource, activity: float | None, given: Mapping[str, int] | int | None) -> int:
-    """Return the number of events per sample that one window of `source` holds.
+    """Return the number of events per sample that fit into one window of `source`.
 
-    For a source of values, all of them. For a source of spikes, the user's number; else, from measured activity, the mean plus
-    :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; else the width, which
-    never overflows.
+    For a source of values, this is its width. For a source of spikes, it is the user's number; without one, the mean of the measured
+    activity plus :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; without measurements, the
+    width, so that windows never overflow.
     """
     if source.kind != "spikes":
         return source.width
     chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
     if chosen is not None:
         if chosen < 1:
-            raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window holds at least 1 event.")
+            raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window needs at least 1 event.")
         return min(int(chosen), source.width)
     return source.width if activity is None else _default_capacity(source, activity)
 
 
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
-    """Return the entries per sample of a window of the backward pass: spikes, at least `capacity`, and neurons near the threshold.
+    """Return the entries per sample of a backward window: spikes (at least `capacity`) and neurons near the threshold.
 
-    It is 0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that receives gradient.
+    It is 0 for a source without gradient windows; else as in :func:`window_capacity`, for the fraction `support` that receives gradient.
     """
     if not source.windowed:
         return 0
     chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
     if chosen is not None and chosen < 1:
-        raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window holds at least 1 entry.")
+        raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window needs at least 1 entry.")
     entries = chosen if chosen is not None else source.width if support is None else _default_capacity(source, support)
     return min(max(int(entries), capacity), source.width)
 
@@ -96,4 +96,4 @@ def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | Non
     for mapping in given:
         for name in mapping if isinstance(mapping, Mapping) else ():
             if name not in known:
-                raise CapacityError(f"{name!r} names no buffer that sends spikes; those are {', '.join(known) or 'none'}.")
+                raise CapacityError(f"{name!r} is not a buffer that sends spikes; these are {', '.join(known) or 'none'}.")

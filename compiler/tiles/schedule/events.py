@@ -17,20 +17,20 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.mapped.network import BusSource
 
 STEPS: Final = 512
-"""Maximum number of steps, over all batches, that are considered if more samples were measured than a batch has."""
+"""Maximum number of steps, over all batches, that are used if more samples were measured than a batch has."""
 DRAWN: Final = 100
 """Minimum number of drawn steps, so that the mean of the largest count of a step is reliable."""
 
 
 def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: int, batch: int) -> int:
-    """Batches with known counts: all measured ones, or enough drawn ones."""
+    """Return the number of batches with counts: all measured ones, or enough drawn ones."""
     samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
     most = max(1, STEPS // steps)
     return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
 
 
 def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
-    """[batches, steps, samples]: events of a source; without measurement, every value fires independently with `rate`."""
+    """Return [batches, steps, samples]: events of a source; without measurements, every value fires independently with `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
@@ -38,7 +38,7 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
 
 
 def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
-    """Return [batches, steps, samples]: neurons that receive gradient, including those of `spikes`.
+    """Return [batches, steps, samples]: neurons that receive gradient, including those that spike.
 
     `rates` are the fractions of neurons that spike and that receive gradient.
     """
@@ -51,9 +51,9 @@ def support_of(source: BusSource, rates: tuple[float, float], measured: Array | 
 
 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
-    """[batches, steps, samples, …] from [steps, samples, …]: each batch has its own samples as far as possible.
+    """Return [batches, steps, samples, …] from [steps, samples, …], with different samples in each batch as far as possible.
 
-    If there are too few samples, they repeat from the first.
+    If the samples do not suffice, they repeat from the first.
     """
     steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples
@@ -62,5 +62,5 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """A generator seeded by the source, so that each source always gets the same numbers."""
+    """Return a generator seeded by the source, so that each source always gets the same numbers."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -1,4 +1,4 @@
-"""Derives, for mapping and emission, which windows may be too small, which relays request further ones, and in which pass."""
+"""Further windows, for mapping and emission: which windows may be too small, and in which pass relays request further ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import ShownWindow
 
 @dataclass(frozen=True)
 class WindowSizes:
-    """The windows of a bus.
+    """Sizes of the windows of a bus.
 
     `gradient_capacity`: entries of a window of the backward pass, if gradients return in windows; `exact`: no event is dropped.
     """
@@ -30,7 +30,7 @@ class WindowSizes:
 
 @dataclass(frozen=True)
 class FurtherWindows:
-    """The windows of all buses, by id, and properties derived from their sizes."""
+    """Sizes of the windows of all buses, by id, and properties derived from these."""
 
     sizes: dict[str, WindowSizes]
     training: bool
@@ -63,17 +63,17 @@ class FurtherWindows:
 
     @cached_property
     def both(self) -> bool:
-        """Whether the passes need separate numbers: some windows have other entries in the backward pass than in the forward pass."""
+        """Whether the passes need separate numbers: some backward windows have other entries than forward windows."""
         return self.forward and any(self.sizes[id_].gradient_capacity is not None for id_ in self.requesting)
 
     def passes(self, bus: str, *, forward: bool) -> int:
-        """Number of passes for which relays find the further windows of a bus in the forward (or backward) pass."""
+        """Return the number of passes for which relays find the further windows of a bus in the forward (or backward) pass."""
         if self.requested_in != ("forward" if forward else "backward") or bus not in self.requesting:
             return 0
         return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1
 
     def window(self, bus: str, *, forward: bool) -> ShownWindow:
-        """Return the form of the windows of a bus that a relay's vertex provides in a pass."""
+        """Return the form of the windows of a bus that a relay's vertex writes in a pass."""
         sizes = self.sizes[bus]
         support = sizes.gradient_capacity is not None and not forward
         drops = forward and sizes.events and sizes.capacity < sizes.width
@@ -81,5 +81,5 @@ class FurtherWindows:
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return how many numbers a relay sends to request windows: one per worker if they list bits; else one, as one worker joins results."""
+    """Return the length of a relay's request, in numbers: one per worker that lists bits; otherwise one, as one worker merges results."""
     return workers if bits and (external or lag != 1) else 1

@@ -1,4 +1,4 @@
-"""Lengths of segments worth trying if the history of all steps does not fit."""
+"""Lengths of segments to try if the history of all steps does not fit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
-"""Maximum number of lengths considered: all if there are at most half as many, else a selection that is denser for short segments."""
+"""Maximum number of lengths considered: all if there are at most half as many, else a selection with more short lengths."""
 
 
 def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
-    """Return lengths of segments, in iterations, the longest first, because with fewer segments less runs twice.
+    """Return lengths of segments to try, in iterations; the longest come first, because fewer segments mean less recomputation.
 
-    The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
-    length saves anything.
+    The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length minimises the memory of the whole network. The result is empty if no
+    length saves memory.
     """
     iterations = schedule.iterations(steps)
     if not network.training or iterations < 2:
@@ -40,7 +40,7 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
 
 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Sequence[Segments]) -> Ints:
-    """Bytes per sample that blocks and relays store over time, for each way to cut the iterations."""
+    """Return the bytes per sample that blocks and relays store over time, for each division into segments."""
     history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
     found: Ints = np.zeros(len(cuts), dtype=np.int64)
@@ -61,5 +61,5 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Seq
 
 
 def _step_bytes(source: BusSource) -> int:
-    """Bytes per sample and step on a relay, with space for all ids."""
+    """Return the bytes per sample and step on a relay, with space for all ids."""
     return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

@@ -1,4 +1,4 @@
-"""The schedule of populations: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
+"""Schedule of populations: a wavefront, by Leiserson and Saxe's retiming (1991) of the graph of populations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from snnc.compiler.tiles.errors import NoScheduleError
 from snnc.compiler.tiles.mapped.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
-"""Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""
+"""Inputs present step t from iteration ``interval * t`` on: their stage is one before that of the first population."""
 
 
 @dataclass(frozen=True)
 class Arc:
-    """A connection between two populations that carries `delay` steps."""
+    """A connection between two populations with a delay of `delay` steps."""
 
     source: str
     target: str
@@ -24,7 +24,7 @@ class Arc:
 
 @dataclass(frozen=True)
 class TileSchedule:
-    """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` count iterations on each connection, by its id."""
+    """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` are the iterations that each connection takes, by id."""
 
     interval: int
     stages: Mapping[str, int]
@@ -33,15 +33,14 @@ class TileSchedule:
     """Minimum iterations until spikes of a population reach their readers."""
 
     def iterations(self, steps: int) -> int:
-        """Iterations of a sequence of `steps` steps."""
+        """Return the iterations of a sequence of `steps` steps."""
         return self.interval * (steps - 1) + max(self.stages.values(), default=0) + 1
 
 
 def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[str, int]]:
     """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
 
-    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that has a delay, so R is
-    found by bisection.
+    A larger R never violates a constraint, and R = number of populations satisfies every cycle that has a delay, so bisection finds R.
 
     Raises
     ------
@@ -52,7 +51,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
     best = stages_of(names, arcs, high)
     if best is None:
         loop = ", ".join(sorted({a.target for a in arcs if a.delay == 0}))
-        raise NoScheduleError(f"a cycle of connections among {loop} holds no delay; give one of them a delay of at least 1 step.")
+        raise NoScheduleError(f"a cycle of connections among {loop} contains no delay; give one connection a delay of at least 1 step.")
     while low < high:
         middle = (low + high) // 2
         stages = stages_of(names, arcs, middle)
@@ -66,7 +65,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
 def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency: int = 1) -> dict[str, int] | None:
     """Return the smallest stages with lags of at least `latency`: Bellman-Ford on edge lengths ``latency - interval * delay``.
 
-    None if a cycle is longer than 0.
+    Return None if a cycle is longer than 0.
     """
     stages = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
@@ -92,9 +91,9 @@ FUSED: Final = 2
 
 
 def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedule | None:
-    """Return the forward pass of `network` with the latency :data:`FUSED`.
+    """Return the schedule of the forward pass of `network` with the latency :data:`FUSED`.
 
-    None if a cycle would need a larger interval, or if connections that share a bus no longer have one lag.
+    Return None if a cycle needs a larger interval, or if connections that share a bus would get different lags.
     """
     stages = stages_of(*_graph(network), schedule.interval, FUSED)
     if stages is None:
@@ -107,11 +106,11 @@ def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedu
 
 
 def _graph(network: MappedNetwork) -> tuple[list[str], list[Arc]]:
-    """Populations and the connections between them."""
+    """Return the populations and the connections between them."""
     arcs = [Arc(link.source.owner, link.target, link.delay) for link in network.links if not link.source.external]
     return [layer.id for layer in network.layers], arcs
 
 
 def _lags(network: MappedNetwork, interval: int, stages: Mapping[str, int]) -> dict[str, int]:
-    """Iterations between a source's step and its use, by connection."""
+    """Return the iterations between a source's step and its use, by connection."""
     return {link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links}

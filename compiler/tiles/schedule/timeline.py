@@ -1,4 +1,4 @@
-"""The contents of every iteration: the events in each sample's windows, and the active populations."""
+"""Timeline of events: the contents of each sample's windows in every iteration, and the active populations."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE, TileSchedule
 
 T = TypeVar("T")
 MOST: Final = 512
-"""Maximum number of iterations considered over all batches; if there are more, this many are chosen at random."""
+"""Maximum number of iterations considered over all batches; if there are more, MOST of them are chosen at random."""
 
 
 class Sums:
-    """Sums over ranges of samples, of values that each sample has in each iteration."""
+    """Sums over ranges of samples, of values given per iteration and sample."""
 
     def __init__(self, values: Any) -> None:
         """Store `values` [iterations, samples]."""
@@ -40,7 +40,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Further windows: the iteration (among the chosen ones) and the number of the window of each."""
+    """Further windows: for each, the iteration (among the chosen ones) and the number of the window."""
 
     iteration: Ints
     window: Ints
@@ -55,7 +55,7 @@ class CountedProblem(Protocol):
 
     @property
     def schedule(self) -> TileSchedule:
-        """The schedule, which gives the iteration in which a step is shown."""
+        """The schedule, which determines the iteration in which a bus carries a step."""
 
     @property
     def steps(self) -> int:
@@ -90,11 +90,11 @@ class CountedProblem(Protocol):
         """Ids of the buses over which gradients return in windows."""
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose windows can overflow into further ones."""
+        """Return the buses whose windows can overflow into further ones."""
 
 
 class EventTimeline:
-    """Numbers of events of a problem in each iteration; the iterations of all batches follow one another.
+    """Numbers of events of a problem in each iteration; the iterations of all batches are consecutive.
 
     Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
     """
@@ -109,20 +109,20 @@ class EventTimeline:
         return batches(p.network.sources, p.counts, p.steps, p.batch)
 
     @property
-    def _each(self) -> int:
+    def _sequence_iterations(self) -> int:
         return self.problem.schedule.iterations(self.problem.steps)
 
     @cached_property
     def chosen(self) -> Ints:
-        """The iterations that are considered, numbered over all batches."""
-        whole = self._batches * self._each
+        """The iterations that are used, numbered across all batches."""
+        whole = self._batches * self._sequence_iterations
         if whole <= MOST:
             return np.arange(whole)
         return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
 
     def before(self, iterations: int | None) -> Ints:
         """Return the indices of chosen iterations that are among the first `iterations` of a sequence."""
-        return np.flatnonzero(self.chosen % self._each < (iterations or self._each))
+        return np.flatnonzero(self.chosen % self._sequence_iterations < (iterations or self._sequence_iterations))
 
     def spikes(self, source: BusSource) -> Ints:
         """Return [batches, steps, samples]: number of events that a source sends."""
@@ -168,10 +168,10 @@ class EventTimeline:
         return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
 
     def placed(self, values: Ints | Floats, first: int) -> Any:
-        """Return [chosen iterations, samples] from [batches, steps, samples]: step t is in iteration ``first + R t``, all others are 0."""
-        p, found = self.problem, np.zeros((self._batches, self._each, values.shape[2]), dtype=values.dtype)
+        """Return [chosen iterations, samples] from [batches, steps, samples]: step t is in iteration ``first + R t``, others are 0."""
+        p, found = self.problem, np.zeros((self._batches, self._sequence_iterations, values.shape[2]), dtype=values.dtype)
         where = first + p.schedule.interval * np.arange(p.steps)
-        inside = (where >= 0) & (where < self._each)
+        inside = (where >= 0) & (where < self._sequence_iterations)
         found[:, where[inside]] = values[:, inside]
         return found.reshape(-1, values.shape[2])[self.chosen]
 
@@ -190,7 +190,7 @@ class EventTimeline:
         return self._cached(kind, bus.id, lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the events of the window that neurons read in `part`: the last window of an iteration forward, the first one backward."""
+        """Return the events of the window that neurons read in `part`: forward the last window of an iteration, backward the first."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -206,7 +206,7 @@ class EventTimeline:
     # ---- further windows ----
 
     def rounds(self, *, backward: bool) -> Ints:
-        """Return [chosen iterations]: number of windows after the first, as the busiest sample of any limited bus needs."""
+        """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""
         return self._cached("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
@@ -218,7 +218,7 @@ class EventTimeline:
         return found
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """Return all considered rounds of further windows: backward the windows from 1 on, forward all but the last."""
+        """Return all rounds of further windows: backward the windows from 1 on, forward all but the last."""
         return self._cached("further", str(backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
@@ -228,7 +228,7 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """Return [rounds, samples]: spikes, or all entries, in the windows that come `later` windows after those of `rounds`."""
+        """Return [rounds, samples]: spikes, or all entries, in the windows `later` windows after those of `rounds`."""
         capacity, first = self.capacity(bus, backward=backward), self.first(bus)
         all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
         found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * capacity, 0, capacity)
@@ -236,7 +236,7 @@ class EventTimeline:
 
     def further(self, *, backward: bool) -> float:
         """Return the expected number of further windows of a sequence."""
-        return float(self.rounds(backward=backward).mean()) * self._each
+        return float(self.rounds(backward=backward).mean()) * self._sequence_iterations
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
         """Return the events per sample that the busiest of all blocks with `samples` samples reads, averaged over iterations with a step.

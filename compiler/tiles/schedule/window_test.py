@@ -1,9 +1,9 @@
-"""The test for further windows: relays report how many they need, and the maximum holds for the machine.
+"""The test for further windows: relays report how many they need, and the whole machine runs the maximum.
 
-Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. A single tile reading all
-of them would take a fragment from each. So tiles of every chip first find the maximum over some relays of that chip, level by level as
-long as that is faster, and tile 0 reads the rest. A *number* is one word, or two if the backward pass needs other windows than the forward
-pass. The forward pass then finds both, and the backward pass needs no test.
+Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
+of these reports, it would receive a fragment for each. So tiles of every chip first compute the maximum over some relays of that chip,
+level by level as long as that is faster, and tile 0 reads the remaining results. A *number* is one word, or two if the backward pass needs
+other windows than the forward pass. The forward pass then finds both, and the backward pass needs no test.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers on tiles, in reading order.
+    """Numbers on tiles, in the order in which they are read.
 
     Attributes
     ----------
     tile
         Tile of each piece, ascending.
     numbers
-        Number of numbers in each piece.
+        Count of numbers in each piece.
     """
 
     tile: Ints
@@ -42,21 +42,21 @@ class Numbers:
 
     @property
     def end(self) -> Ints:
-        """Numbers up to the end of each piece."""
+        """Count of numbers up to the end of each piece."""
         found: Ints = np.cumsum(self.numbers)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class MaximumLevel:
-    """Tiles that read some pieces each and report their maximum.
+    """One level of the tree: tiles that each read some pieces and report their maximum.
 
     Attributes
     ----------
     tile
-        Tile of each of its vertices; ascending, no tile twice.
+        Tile of each vertex of the level, ascending and distinct.
     first, last
-        The pieces ``[first, last)`` that it reads.
+        The pieces ``[first, last)`` that each vertex reads.
     """
 
     tile: Ints
@@ -71,20 +71,20 @@ class MaximumLevel:
 
 @dataclass(frozen=True, eq=False)
 class WindowTest:
-    """The communication of the test.
+    """Communication of the test.
 
     Attributes
     ----------
     direction
-        The pass in which relays report their needs.
+        The pass in which relays report their numbers.
     words
         Words of a number: 2 if the forward pass also finds the number for the backward pass.
     order
-        Order in which the relays' pieces, as listed by the program, are read.
+        Order in which the relays' pieces are read, as indices into the program's list.
     reported
         The relays' pieces in that order.
     levels
-        Levels between them and the deciding tile; none if it reads them itself.
+        Levels between the relays and the deciding tile; none if it reads the relays itself.
     """
 
     direction: Direction
@@ -95,19 +95,19 @@ class WindowTest:
 
     @property
     def last(self) -> Numbers:
-        """The numbers that the deciding tile reads."""
+        """Numbers read by the deciding tile."""
         return self.levels[-1].results if self.levels else self.reported
 
     @property
     def below(self) -> tuple[Numbers, ...]:
-        """The numbers that each level reads."""
+        """Numbers read by each level."""
         return (self.reported, *(level.results for level in self.levels))[: len(self.levels)]
 
 
 def window_test(
     direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, vertex: VertexSpec
 ) -> WindowTest:
-    """Return the fastest way to combine the numbers of relays on `tiles`; `vertex` is that of a level."""
+    """Return the fastest way to combine the numbers of relays on `tiles`; `vertex` is the vertex of a level."""
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
     reported = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
@@ -122,7 +122,7 @@ def window_test(
 
 
 def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int:
-    """Groups on the busiest chip for which a level saves most; 0 if none does."""
+    """Return the number of groups on the busiest chip with which a level saves most; 0 if no level saves cycles."""
     weight, comparison = _weights(now, words, target, vertex), vertex.trip(COMPARED)
     chip = now.tile // target.tiles_per_chip
     of_chip, pieces = np.bincount(chip, weights=weight), np.bincount(chip)
@@ -139,14 +139,14 @@ def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int
 
 
 def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Floats:
-    """Cycles of each piece for one worker of a reading tile: exchange, and the comparison of its numbers."""
+    """Return the tile cycles of each piece on the reading tile: exchange, and the comparison of its numbers by one worker."""
     each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * vertex.trip(COMPARED))
     found: Floats = (target.fragment_cycles + each).astype(np.float64)
     return found
 
 
 def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
-    """Cut the pieces of each chip into groups of about equal weight, the pieces of a tile together; `most` groups on the busiest chip."""
+    """Cut the pieces of each chip into groups of similar weight, `most` on the busiest chip; pieces of a tile stay together."""
     chip = now.tile // tiles_per_chip
     of_chip = np.bincount(chip, weights=weight)
     groups = np.ceil(most * of_chip / of_chip.max())
@@ -161,7 +161,7 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Maxi
 
 @dataclass(frozen=True, eq=False)
 class LevelReads:
-    """The data that one level reads: its tiles, the bytes each receives, and the bytes each sender sends."""
+    """Data read by one level: its tiles, the bytes that each receives, and the bytes that each sender sends."""
 
     tile: Ints
     numbers: Ints
@@ -172,7 +172,7 @@ class LevelReads:
 
 
 def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
-    """Return the reads of each level, and finally of the deciding tile: bytes and fragments from other tiles."""
+    """Return the reads of each level and, last, of the deciding tile: bytes and fragments from other tiles."""
     root = MaximumLevel(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
     return tuple(
         _level_reads(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True)

@@ -1,1 +1,1 @@
-"""The search for a placement: layouts of candidates, and their predicted cycles and bytes."""
+"""Search for a placement: layouts of candidates, and their predicted cycles and bytes."""

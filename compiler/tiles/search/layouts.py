@@ -1,4 +1,4 @@
-"""Layouts from placements of populations: relays and losses are distributed over the tiles."""
+"""Layouts made from placements of populations, with relays and losses distributed over the tiles."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: 
 
 
 def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> Ints:
-    """Peak bytes of a population's blocks on each of its tiles, with estimated tables."""
+    """Return the peak bytes of a population's blocks on each of its tiles, with estimated tables."""
     return problem.memo.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
 
 
 def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) -> Floats:
-    """Cycles in which blocks compute on each tile while relays search for spikes; 0 if the two are separate supersteps."""
+    """Return the cycles of blocks on each tile while relays search for spikes; 0 if the two are separate supersteps."""
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
@@ -51,7 +51,7 @@ def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) ->
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
-    """Candidate tiles for the relays of each group of chips: all tiles, or those of the chips of `where`."""
+    """Return the tiles allowed for relays, for each group of chips: all tiles, or those of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
     each = where.replicas // copies
@@ -66,7 +66,7 @@ def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, l
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Tile of each sample's loss: samples go in turn to the emptiest tiles of the chips that compute their outputs."""
+    """Return the tile of each sample's loss: samples are assigned in turn to the emptiest tiles of the chips that compute their outputs."""
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip

@@ -1,4 +1,4 @@
-"""Caches of quick estimates, from which full plans of the same request start."""
+"""Caches of quick estimates, with which full plans of the same request start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.search.search import Search
 
 HOPELESS: Final = 1.15
-"""Quick estimates that are slower than another by this factor are dropped: estimates err on the low side."""
+"""Quick estimates slower than another by this factor are dropped, because estimates tend to be too low."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
 """Sizes of the machine and of a step, and id and neurons of each population."""
 
@@ -31,15 +31,15 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, all its searches (`found`), and those that are worth local search (`several`)."""
+    """A quick estimate: its arguments, all its searches (`found`), and those that are worth refining (`candidates`)."""
 
     arguments: Mapping[str, Any]
     found: list[Search]
-    several: list[Search]
+    candidates: list[Search]
 
 
 class Clocks:
-    """Cached plans, reused for targets that differ in clock frequency only.
+    """Cached plans, reused for targets that differ only in clock frequency.
 
     Plans count cycles, so they depend on the clock only through rates per second: those of the host, which are not part of these
     plans, and of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
@@ -49,8 +49,9 @@ class Clocks:
         self._known: list[tuple[Mapping[str, Any], Plan]] = []
 
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
-        """Return the cached plan for these arguments and `target`, with any clock; None if there is none."""
-        found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), arguments))
+        """Return the cached plan for these arguments and `target`, at any clock; None if none is cached."""
+        same_machine = ((other, plan) for other, plan in self._known if differ_in_clock_only(plan.target, target))
+        found = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
         return next((replace(plan, target=target) for plan in found), None)
 
     def add(self, arguments: Mapping[str, Any], plan: Plan) -> None:
@@ -59,7 +60,7 @@ class Clocks:
             self._known.append((arguments, plan))
 
 
-def _at(arguments: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
+def _with_target(arguments: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
     return {**arguments, "request": {**arguments["request"], "target": target}}
 
 
@@ -77,7 +78,7 @@ class QuickEstimates:
         self._found.append(estimate)
 
     def pop(self, arguments: Mapping[str, Any]) -> QuickEstimate | None:
-        """Remove and return the quick estimate with these arguments; None if there is none."""
+        """Remove and return the quick estimate with these arguments; None if none is cached."""
         for place, estimate in enumerate(self._found):
             if _same(arguments, estimate.arguments):
                 del self._found[place]
@@ -89,7 +90,7 @@ class QuickEstimates:
         self._cycles[populations] = min(cycles, self.fastest(populations))
 
     def fastest(self, populations: Populations) -> float:
-        """Cycles of the fastest quick estimate of a program with these populations."""
+        """Return the cycles of the fastest quick estimate of a program with these populations."""
         return self._cycles.get(populations, math.inf)
 
     def rival(self, populations: Populations) -> Rival | None:
@@ -98,7 +99,7 @@ class QuickEstimates:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are equal; arrays are compared by identity."""
+    """Whether two arguments are equal; arrays are equal only if identical."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):

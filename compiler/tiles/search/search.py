@@ -1,4 +1,4 @@
-"""The search for a placement: try balanced ranges of tiles on several numbers of chips, lay out each and price it (predict its cycles)."""
+"""Search for a placement: balanced ranges of tiles on several numbers of chips, each laid out and priced (its cycles are predicted)."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ from snnc.compiler.tiles.search.layouts import make_layout
 from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 
 NONE: Final = Streaming(0, 1.0)
-"""Streaming memory of a machine that defines none."""
+"""Streaming memory of a machine without one."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
-"""Fractions of a tile that blocks may fill, tried in this order until the relays fit too."""
+"""Fractions of a tile that blocks may fill, tried in this order until relays fit as well."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
-"""Such fractions if rows of weights are packed; they are finer, because packing is used only when tiles are nearly full."""
+"""Fractions tried if rows of weights are packed; they are finer, because packing is used only when tiles are nearly full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""Such fractions for a search that stops at the first placement that fits."""
+"""Fractions tried in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
-"""Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
+"""Changes that local search tries, times populations, times tiles of the chips in use: a few seconds on a laptop."""
 ROOMY: Final = 256
-"""Minimum tiles of a chip for trying populations on shared tiles; with fewer, all tiles are busy anyway."""
+"""Minimum tiles of a chip to try shared tiles; with fewer, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
-"""Number of placements that are priced exactly after an estimate of indexed tables; estimates are a few per cent off."""
+"""Number of placements priced exactly after an estimate of indexed tables; errors of estimates are a few per cent."""
 FEWEST_EXACT_PRICES: Final = 5
-"""This number if exact prices take long: many tiles, each with many iterations."""
+"""Minimum of that number, for exact prices that take long: many tiles with many iterations."""
 EXACT_WORK: Final = 1_200_000
-"""Workers of the chips in use, times iterations, times exact prices, above which fewer prices are exact."""
+"""Workers of the chips in use, times iterations, times exact prices, above which fewer placements are priced exactly."""
 QUICK_EXACT_PRICES: Final = 2
 """Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
-"""Fraction of a population's tabulated cycles that counts as a lower bound: exact cycles may be below the monotone tables."""
+"""Fraction of a population's tabulated cycles used as a lower bound, because exact cycles may be below the monotone tables."""
 OVERHEAD_SHARE: Final = (0.5, 0.8)
-"""Fraction of the cost beyond the lower bound (relays and exchange) that a changed placement is assumed to have as well. The first is for
-placements that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly at the end."""
+"""Assumed share of the cost beyond the lower bound (relays and exchange) that a changed placement keeps. The first is for placements
+that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly in the end."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
 FEWEST_CHANGES, MOST_CHANGES = 6, 80
 """Bounds on the number of changes."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes if events were counted: different samples make cuts differ by more than the tables show."""
+"""Factor for the number of changes if events were measured: cuts then differ by more than the tables show, because samples differ."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, with its memory and its predicted phases, which contain only their duration."""
+    """A layout that fits, with its memory and its predicted phases, with durations only."""
 
     layout: Layout
     memory: MemoryUse
@@ -80,12 +80,12 @@ class Priced:
 
 
 class Search:
-    """A search with the fastest placement so far that fits, and the closest one that does not."""
+    """Search for a placement; stores the fastest one so far that fits, and the closest one that does not fit."""
 
     def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
         self.limit = math.inf
-        """Placements whose lower bound reaches these cycles are not priced."""
+        """Placements with a lower bound of at least these cycles are not priced."""
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
@@ -97,7 +97,7 @@ class Search:
         self._exact: dict[int, Priced | None] = {}
         """Exact prices of estimates, by the estimate's identity."""
         self._least_known = math.inf
-        """Bytes of the closest placement that did not fit even before its supersteps were known; larger ones are not priced."""
+        """Bytes of the smallest misfit that was detected before pricing; larger placements are not priced."""
 
     def again(self, problem: MappingProblem) -> Search:
         """Return a new search for another schedule of the same network, with the same tables."""
@@ -106,7 +106,7 @@ class Search:
         return found
 
     def cycles(self) -> float:
-        """Predicted cycles of a training step with the best placement; infinite without one."""
+        """Return the predicted cycles of a training step with the best placement; infinite without one."""
         return math.inf if self.best is None else self.best.cycles
 
     @property
@@ -155,7 +155,7 @@ class Search:
         return priced
 
     def run(self, chips: int | None) -> Search:
-        """Try few chips first, and stop when more chips are not faster; if relays do not fit, leave blocks less of each tile."""
+        """Try few chips first, and stop when more chips are not faster; if relays do not fit, allow blocks a smaller part of each tile."""
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
@@ -165,7 +165,7 @@ class Search:
         return self
 
     def run_quickly(self, chips: int | None) -> Search:
-        """Use all chips, allow relays on any tile, and stop at the first placement that fits, however slow it is."""
+        """Use all chips, allow relays on any tile, and stop at the first placement that fits, even if it is slow."""
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
@@ -176,14 +176,14 @@ class Search:
         return self
 
     def run_placements(self, found: Iterable[Placement]) -> Search:
-        """Price these placements, with relays near their sources and, if none fits, anywhere."""
+        """Price the placements, with relays near their sources and, if none fits, anywhere."""
         candidates = list(found)
         if not self._price_all(candidates, local_relays=True):
             self._price_all(candidates, local_relays=False)
         return self
 
     def refine(self, effort: int) -> Search:
-        """Change the best placement a little as long as that helps; see :mod:`snnc.compiler.tiles.placement.refine`."""
+        """Change the best placement in small steps as long as that helps; see :mod:`snnc.compiler.tiles.placement.refine`."""
         if self.best is None or self.problem.target.tiles < len(self.problem.network.layers):
             return self
         placement = self.best.layout.placement
@@ -216,7 +216,7 @@ class Search:
         return self
 
     def exact_price_count(self) -> int:
-        """Number of estimates that a full plan prices exactly."""
+        """Return the number of estimates that a full plan prices exactly."""
         if self.best is None:
             return EXACT_PRICES
         problem = self.problem
@@ -224,7 +224,7 @@ class Search:
         return max(FEWEST_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
 
     def estimate(self) -> float:
-        """Cycles of the fastest estimate."""
+        """Return the cycles of the fastest estimate."""
         return min((some.cycles for some in self._estimates), default=self.cycles())
 
     def use_estimates(self) -> Search:
@@ -234,9 +234,9 @@ class Search:
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
-        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster, and more only while none fits.
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster; continue only while none fits.
 
-        Estimates with similarly cut populations are assumed to have similar errors.
+        Estimates with similar cuts of populations are assumed to have similar errors.
         """
         waiting, known = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
@@ -257,12 +257,12 @@ class Search:
         return self
 
     def run_like(self, placement: Placement) -> Search:
-        """Try the number of chips and copies of `placement`."""
+        """Try placements with the same numbers of chips and copies as `placement`."""
         self._run_copies(placement.chips, placement.copies)
         return self
 
     def run_baseline(self, strategy: str, chips: int | None) -> Search:
-        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
+        """Price every form of a baseline, with relays near their sources and anywhere, on `chips` chips or on all numbers of chips."""
         for count in chip_counts(self.problem, chips):
             for assignment in assignments(self.problem, strategy, count * self.problem.target.tiles_per_chip):
                 placement = place(self.problem, assignment)
@@ -309,7 +309,7 @@ class Search:
         return sum(some[0].weight for some in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """Return a lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
+        """Return a lower bound on a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
@@ -322,7 +322,7 @@ class Search:
         return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
     def _least_update(self, placement: Placement) -> float:
-        """Return a lower bound of the update: in each of its supersteps, the cycles of the slowest population."""
+        """Return a lower bound on the update: in each of its supersteps, the cycles of the slowest population."""
         problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
         if not problem.training:
             return 0.0
@@ -350,9 +350,9 @@ class Search:
 
 
 def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
-    """Yield the choices in which all populations have the same number of replicas, for each number.
+    """Yield, for each number of replicas, the choices in which all populations have that number.
 
-    With different numbers, a tile reads deltas for part of another tile's samples: a piece per neuron, and code for each piece.
+    With different numbers, a tile reads deltas for a part of another tile's samples: one piece per neuron, with code for each piece.
     """
     for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
         found = each_once(options, partial(_with_replicas, replicas))
@@ -365,21 +365,21 @@ def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the ratio of exact to estimated cycles of the most similar placement, moved towards 1 the less similar it is."""
+    """Return the ratio of exact to estimated cycles of the most similar placement, closer to 1 the less similar it is."""
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
 
 
 def _learned(layer: Layer) -> object:
-    """The properties of a population that determine its update."""
+    """Return the properties of a population that determine its update."""
     if any(link.indexed is not None for link in layer.incoming):
         return layer.id
     return tuple(learned_parameters(layer)), learned_scalars(layer)
 
 
 def _price_key(where: TileRange) -> object:
-    """Return all properties that determine a price; column groups beyond the number of neurons of a tile make no difference."""
+    """Return all properties that determine a price; more column groups than neurons on a tile make no difference."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 
 

@@ -1,1 +1,1 @@
-"""Supersteps: the work of their vertices, and the exchange before it."""
+"""Supersteps: the work of their vertices, and the exchange before them."""

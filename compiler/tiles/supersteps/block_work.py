@@ -43,7 +43,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 
 
 def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
-    """Return the loops of the blocks of a kind with expected events; in the backward pass, without those over returning gradients."""
+    """Return the loops of the blocks of a kind, with expected events; backward, loops over returning gradients are left out."""
     shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
     found: list[PhaseLoop] = []
     runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
@@ -55,14 +55,14 @@ def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind
 
 
 def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
-    """Name the population or input at the other end of a connection of `layer`."""
+    """Return the label of the population or input at the other end of a connection of `layer`."""
     end = link.source.owner if link in layer.incoming else link.target
     name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
     return f", {'from' if end == link.source.owner else 'to'} {name}"
 
 
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for all placements with the same cut."""
+    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
     found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
     return found
@@ -96,7 +96,7 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: W
 
 
 def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
-    """Return, by bus, the cycles of one additional spike in a sample, or of passing all keys of a table, without `drawn` links."""
+    """Return, by bus, the cycles of one more spike in a sample, or of a search through all keys of a table, except for `drawn` links."""
     found: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if link.events and (part == "forward" or link.read_backward) and link not in drawn:
@@ -106,7 +106,7 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Return the cycles that one additional spike in a sample, or passing all keys of a table, adds to a block's vertex of this name."""
+    """Return the cycles that one more spike in a sample, or a search through all keys of a table, adds to the vertex `name` of a block."""
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
     if link.indexed is not None:
@@ -116,7 +116,7 @@ def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Return the shares of keys that are passed by searches for the events of :meth:`EventTimeline.shown`."""
+    """Return the fractions of keys passed by searches for the events of :meth:`EventTimeline.shown`."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -142,7 +142,7 @@ def entries_shown(layout: Layout, bus: Bus) -> Sums:
 
 
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """Return the cycles in which blocks find their neurons in the returned part of the previous iteration's window (iteration k + 1)."""
+    """Return the cycles to find the block's own neurons in the window returned by the previous iteration (iteration k + 1)."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
     first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]
@@ -160,14 +160,14 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """Return [kinds, 1]: mean cycles per entry of a returned window; only the share of entries that are the block's own takes any."""
+    """Return [kinds, 1]: mean cycles per entry of a returned window; only entries of the block's own neurons need cycles."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of blocks whose outputs receive gradients, in iterations after a step of any of their targets.
+    """Return [kinds, iterations]: cycles of source gradients of blocks, in iterations after a step of any target.
 
-    Gradients for steps before the first are not computed, so connections with long delays are active in fewer iterations.
+    No gradients exist for steps before the first, so connections with long delays are active in fewer iterations.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
@@ -195,7 +195,7 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
 
 
 def round_load(layout: Layout, part: str) -> Load:
-    """Return the load of blocks that add further windows: forward all but the last window, backward all but the first."""
+    """Return the load of blocks that process further windows: forward all but the last window, backward all but the first."""
     problem, backward = layout.problem, part == "backward"
     load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
     for layer in problem.network.layers:
@@ -245,7 +245,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
 
 
 def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """Return [kinds, rounds]: cycles in which a block finds its own neurons in the returned part of the previous window."""
+    """Return [kinds, rounds]: cycles to find a block's own neurons in the returned previous window."""
     problem = layout.problem
     timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]
     rounds = timeline.further_rounds(backward=True)
@@ -258,9 +258,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield cycles of every kind of block, and their factors, for the `shown` events of a further window.
+    """Yield cycles of every kind of block, with the values they are multiplied by, for the `shown` events of a further window.
 
-    With `drawn`, the cycles of events are left out, because they are drawn.
+    With `drawn`, the cycles of events are left out: :func:`drawn_cycles` returns them.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:
@@ -275,7 +275,7 @@ def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: in
 
 
 def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:
-    """Return the buses by their source."""
+    """Group buses by source."""
     found: dict[Any, list[Bus]] = {}
     for bus in buses:
         found.setdefault(bus.source, []).append(bus)

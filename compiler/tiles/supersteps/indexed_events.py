@@ -1,8 +1,8 @@
-"""The events that each column group of an indexed connection looks up, counted value by value and not as a mean over all groups.
+"""Events looked up by each column group of an indexed connection, counted value by value rather than as a mean over groups.
 
-A block of a convolution receives events only from the part of the image that its neurons read. Few events fall there, so the busiest of
+A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
 hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. Every group is therefore charged for the
-events of each step and sample that its tables contain. Measured spikes are used if there are any, because the spikes of an image are
+events of each step and sample that its tables contain. Measured spikes are used if available, because the spikes of an image are
 clustered. If only counts and rates are known, that many values are drawn at random, with probabilities proportional to their rates.
 """
 
@@ -31,15 +31,15 @@ from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
-"""Which spikes of a step blocks read: all, those of its first (backward) or last window (forward), or those of each further window."""
+"""Spikes of a step that blocks read: all, those of the first (backward) or last window (forward), or those of each further window."""
 LARGEST: Final = 40_000_000
-"""Largest number of elements of a temporary array; connections that need more are charged by the mean."""
+"""Largest number of elements of a temporary array; connections that need more are charged with the mean."""
 TINY: Final = 1e-9
 """Rate assumed for values whose measured rate is 0."""
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Whether the events of `link`, or of its `further` windows, are counted value by value, which needs the tables of an exact layout."""
+    """Return whether events of `link`, or of its `further` windows, are counted by value, which needs the tables of an exact layout."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
@@ -51,7 +51,7 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
 
 
 def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
-    """Return [kinds, iterations]: worker cycles in which blocks look up their events and add up the runs of the entries found.
+    """Return [kinds, iterations]: worker cycles of blocks to look up their events and sum the runs of the rows found.
 
     With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
@@ -67,8 +67,8 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
     ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
     key = ("looked up", link.id, cut_key(where), windows)
-    # The data of whole steps does not depend on the schedule.
-    memo = layout.problem.drawn if windows == "whole" else layout.problem.memo
+    # Data of whole steps do not depend on the schedule.
+    memo = layout.problem.value_memo if windows == "whole" else layout.problem.memo
     lookups = memo.get(key, lambda: list(_lookups(tables, read, *ranges)))
     walked, rows = _walked(tables, prices), read.rows
     of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
@@ -79,7 +79,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
-    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and how many of these each group looks up."""
+    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of spikes that each group looks up."""
     for disjoint in _disjoint(first, count):
         range_of = np.full(read.samples, -1)
         for place, number in enumerate(disjoint.tolist()):
@@ -100,7 +100,7 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
 
 
 def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
-    """Yield groups of ranges that have no sample in common."""
+    """Yield sets of ranges without common samples."""
     pending = np.argsort(first, kind="stable")
     while len(pending):
         disjoint, stop = [], 0
@@ -123,7 +123,7 @@ class WindowSpikes:
     samples
         Number of samples of a batch.
     row
-        Row for every iteration or round; -1 if the bus shows no step then.
+        Row for every iteration or round; -1 if the bus carries no step in it.
     """
 
     spikes: Any
@@ -132,11 +132,11 @@ class WindowSpikes:
 
     @property
     def rows(self) -> int:
-        """Number of rows, one for each step or window."""
+        """Number of rows, which are steps or windows."""
         return int(self.spikes.shape[1]) // self.samples
 
     def joined(self, range_of: Ints, ranges: int) -> Any:
-        """Return sparse [values, ranges x rows]: spikes of all samples of each range; `range_of` is -1 for samples outside all ranges."""
+        """Return sparse [values, ranges x rows]: spikes summed over each range of samples; `range_of` is -1 outside all ranges."""
         from scipy.sparse import csr_array
 
         row, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
@@ -152,7 +152,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
 
     timeline = problem.timeline
     *steps, samples = timeline.spikes(bus.source).shape
-    spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
+    spikes = problem.value_memo.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
     if windows == "whole":
         row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
         return WindowSpikes(spikes, samples, row)
@@ -163,7 +163,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     place[column, window] = 1 + np.arange(column.size).reshape(column.shape)
     place[0] = 0
     every = csc_array(spikes)
-    every.sort_indices()  # windows take ids in ascending order
+    every.sort_indices()  # windows contain ids in ascending order
     per_column = np.diff(every.indptr)
     rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], per_column)
     spike_column = 1 + np.repeat(np.arange(spikes.shape[1]), per_column)
@@ -183,7 +183,7 @@ def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
 
 
 def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
-    """Return sparse [groups, sources]: cycles that a group needs for the row of a source, without biases."""
+    """Return sparse [groups, sources]: cycles of a group for the row of a source, without biases."""
     from scipy.sparse import csr_array
 
     row, single, run, value = prices
@@ -215,7 +215,7 @@ def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
 
 
 def _drawn(problem: MappingProblem, bus: Bus) -> Any:
-    """Draw as many values as spikes were counted, with probabilities proportional to their rates."""
+    """Draw as many spiking values as spikes were counted, with probabilities proportional to their rates."""
     source, relative = bus.source, problem.relative_rate(bus.source.buffer)
     counts = np.ascontiguousarray(problem.timeline.stored(bus).reshape(-1), dtype=np.int64)
     rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
@@ -224,7 +224,7 @@ def _drawn(problem: MappingProblem, bus: Bus) -> Any:
 
 @lru_cache(maxsize=32)
 def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
-    """Draw `counted` spikes; cached, because plans of one network with other orders, machines or numbers of tiles need the same spikes."""
+    """Draw `counted` spikes; cached, because plans of one network in other orders or on other machines need the same spikes."""
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))
@@ -234,7 +234,7 @@ def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) ->
     rows = max(1, LARGEST // (8 * width))
     for first in range(0, len(counts), rows):
         here = counts[first : first + rows]
-        # The values with the smallest exponential waiting times: the same as drawing one value after another, weighted by rate.
+        # The values with the smallest exponential waiting times are a draw without replacement, weighted by rate.
         waiting = random.standard_exponential((len(here), width), dtype=np.float32) * scale.astype(np.float32)
         chosen.append(_smallest(waiting, min(most, width))[np.arange(min(most, width)) < here[:, None]])
     column = np.repeat(np.arange(len(counts)), counts)

@@ -1,4 +1,4 @@
-"""The relays that run in a superstep, and their loops."""
+"""Load of the relays that run in a superstep, and their loops."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 
 def clocked(layout: Layout, iterations: int | None = None) -> Load:
-    """A superstep with only the clocks; `iterations` as :class:`Load` takes them."""
+    """Return the load of the clocks alone; `iterations` is passed to :class:`Load`."""
     load = Load(layout.problem, iterations)
     load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     return load
 
 
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
+    """Return the load of relays, one vertex each, and of the clocks; `iterations` is passed to :class:`Load`.
 
-    "masks" runs when spikes arrive: relays of populations search masks, all others show windows. In "windows" those
-    relays join their results. In "backward" all show windows again.
+    In part "masks", which runs when spikes arrive, relays of populations search masks, and all others write windows. In "windows", relays
+    of populations merge their results. In "backward", all relays write windows again.
     """
     load = clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     add_relays(layout, load, part)
@@ -39,7 +39,7 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
 def add_relays(layout: Layout, load: Load, part: str) -> None:
     """Add relays to a superstep; `part` as in :func:`relay_load`.
 
-    If relays search masks while neurons compute, "shown" are those without masks, and "masks" all others.
+    If relays search masks while neurons compute, part "shown" has the relays without masks, and "masks" all others.
     """
     problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:
@@ -72,12 +72,12 @@ def _owner(problem: MappingProblem, source: BusSource) -> str:
 
 
 def _relay_loops(vertex: str, work: Callable[[int], RelayWork], relays: Sequence[Relay], kind: int) -> tuple[PhaseLoop, ...]:
-    """Loops of the slowest worker of a relay, with the expected spikes."""
+    """Return the loops of the slowest worker of a relay, with expected spikes."""
     return tuple(loop for amounts, loops in work(relays[kind].samples).runs for loop in described_loops(vertex, loops, amounts))
 
 
 def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Buses whose windows are listed from the bits that relays store; those with a lag of 1 are joined from the latest results."""
+    """Return the buses whose windows are made from stored bits; windows of buses with a lag of 1 are merged from the latest results."""
     if source not in problem.bits or part == "windows":
         return ()
     return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)

@@ -1,8 +1,8 @@
-"""Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
+"""Streaming memory: the data that segmented sequences store there, and the cycles to copy them.
 
-A row has the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words, with
-one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is slower
-(docs/reference/emulator.md).
+A row contains the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words,
+with one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is
+slower (docs/reference/emulator.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum bytes of a row; longer ones are divided. It is the documented limit of a stream's buffer: a remote buffer has two streams."""
+"""Maximum bytes of a row; longer rows are split. This is the documented limit of a stream's buffer; a remote buffer has two streams."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class TileRowShare:
         return cls(np.zeros(tiles), np.zeros(tiles))
 
     def add(self, tiles: Ints | int, size: Floats | Ints | float, pieces: Ints | int) -> None:
-        """Add to some tiles."""
+        """Add bytes and pieces to `tiles`."""
         np.add.at(self.bytes, tiles, size)
         np.add.at(self.pieces, tiles, pieces)
 
 
 @dataclass(frozen=True)
 class RowCopy:
-    """Predicted cycles of one copy of a row: the copies of all chips run one after the other."""
+    """Predicted cycles of one copy of a row: the copies of the chips run one after another."""
 
     copies: int
     transfer: float
@@ -51,7 +51,7 @@ class RowCopy:
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:
-    """Bytes of streaming memory of each chip; empty if none is used."""
+    """Return the bytes of streaming memory of each chip; empty if none is used."""
     rows, target = layout.problem.segments.rows, layout.problem.target
     if not rows:
         return ()
@@ -74,7 +74,7 @@ def row_copy(layout: Layout) -> RowCopy:
 
 
 def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
-    """Each tile's contribution to a row: words, and half words."""
+    """Return the share of each tile in a row: words, and half words."""
     tiles = layout.problem.target.tiles
     words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
     history = layout.problem.segments.streamed == "history"
@@ -91,7 +91,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
 
 
 def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: TileRowShare) -> None:
-    """States before and after every step of a segment, and the values that the adjoint reads."""
+    """Add the states before and after every step of a segment, and the values that the adjoint reads."""
     where, steps, past = layout.range_of(layer), layout.problem.segments.steps_in_history, layer.past
     words.add(where.tiles, FLOAT * past.floats(steps) * where.tile_neurons * where.tile_samples, past.states + past.others)
     if past.half_states + past.half_others:
@@ -100,7 +100,7 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
-    """States and the last sent values, separately for each block: its boundary comes after the start of the sequence."""
+    """Add the states and the last sent values of each block separately, because boundaries are stored behind the initial values."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
@@ -111,7 +111,7 @@ def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
 
 
 def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tuple[int, bool]]:
-    """Bytes of a sample in each array of a relay that belongs to a row, and whether its elements are half words."""
+    """Yield the bytes per sample of each array of a relay in a row, and whether its elements are half words."""
     problem = layout.problem
     if source.static or (source.external and not history):
         return

@@ -1,4 +1,4 @@
-"""The data of one superstep from which its predicted cycles are computed."""
+"""Data of one superstep, from which its predicted cycles are computed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class SuperstepDraft:
     runs: int
     load: Load
     traffic: ExchangeTraffic
-    """The exchange before it."""
+    """The exchange before the superstep."""
     after: tuple[ExchangeTraffic, ...] = ()
-    """Further exchanges, each with its own barrier."""
+    """Further exchanges after it, each with its own barrier."""
     local: float = 0.0
     """Cycles of copies inside tiles."""
     decisions: int = 0
-    """Loops that continue or end depending on its result."""
+    """Number of loop decisions that depend on its result."""
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
     again: bool = False
@@ -32,10 +32,10 @@ class SuperstepDraft:
 
     @property
     def executed(self) -> bool:
-        """Whether it is a compute set or a copy, not only a decision."""
+        """Whether the superstep is a compute set or a copy, not only a decision."""
         return self.vertices or self.decisions == 0
 
     @property
     def vertices(self) -> bool:
-        """Whether it is a compute set, not only copies."""
+        """Whether the superstep is a compute set, not only copies."""
         return self.load.vertices > 0

@@ -1,1 +1,1 @@
-"""The vertices of a plan: their codelets, fields and costs."""
+"""Vertices of a plan: their fields, loops and costs."""

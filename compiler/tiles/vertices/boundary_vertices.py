@@ -22,9 +22,9 @@ BOUNDARY: Final = (
 
 
 def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple[int, bool]]) -> VertexSpec:
-    """Return the vertex that saves and restores `states` states of a block and the values that it sent last.
+    """Return the vertex that saves and restores `states` states of a block and its last sent values.
 
-    `sent` lists its outputs: the number of each, and whether it sends spikes.
+    `sent` lists its outputs: the index of each, and whether it sends spikes.
     """
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
     for index in range(states):

@@ -1,4 +1,4 @@
-"""Costs of the codelets of a network: the instructions of their C++ loops, given the kinds of its populations and connections."""
+"""Costs of the codelets of a network: the instructions of their C++ loops, for its populations and connections."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from snnc.compiler.tiles.mapped.operations import pair_cycles
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
 
 
-def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
+def codelet_costs(program: StepProgram) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
-    Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of the same structure
+    Keys are codelet names; names that depend on a population end with its id (``"forward.p0"``). Populations of the same structure
     (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
     """
-    return network_costs(describe(program, training))
+    return network_costs(describe(program))
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of :func:`codelet_costs`, for a network that is already described."""
+    """Return the coefficients of :func:`codelet_costs` for a described network."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
@@ -43,7 +43,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     return costs
 
 
-# ---- loops that are compiled for each possible number of columns (samples) of a sweep, and once more for full sweeps -----------------
+# ---- loops compiled for each possible number of columns (samples) of a sweep, and once more for full sweeps --------------------------
 
 
 def _variants(most: int) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def _variants(most: int) -> tuple[int, ...]:
 
 
 def _over_columns(events: Iterable[bool], per_column: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
-    """Loops of a block over events, or over rows of values, with `per_column` loads and stores for each column."""
+    """Yield the loops of a block over events, or over rows of values, with `per_column` loads and stores for each column."""
     way = "forward" if per_column > 1 else "backward"
     for kind in events:
         most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
@@ -64,7 +64,7 @@ def _variant(columns: int, one: int, pair: int, per_column: int) -> int:
 
 
 def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Loops over outputs for some samples, and for some columns of one sample; each for aligned and other deltas."""
+    """Return the loops over outputs for several samples, and for columns of one sample; each for aligned and unaligned deltas."""
     samples = dots = 0
     for unaligned in (0, cost.unaligned):
         samples += sum(
@@ -76,7 +76,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """The loop over a window's entries, whose products with the deltas of a block's columns are returned to the source."""
+    """Return the loop over a window's entries: products with the deltas of a block's columns, which return to the source."""
     most = 2 * VALUE_SWEEP
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each
@@ -84,25 +84,25 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
-# A connection: its fields 8; a dense one also has the call, the position of the last column, the jump to the loop for its columns: 16 more.
+# A connection: its fields 8; a dense one also the call, the position of the last column, and the jump to the loop for its columns: 16 more.
 # A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
 # For each column of the sweep, forward: load and store the sum, 2; backward: load the delta, 1.
 # An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
 # backward: load the row, add, store: 3. A last column without a pair: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. Weights of half numbers are converted: 1 more.
-# If values are mostly 0, each pair: load both, or, branch, loop counter: 5; each row of a nonzero pair: copy the value for a pair of
-# columns, form the address (multiply, add): 3, and its products.
+# If values are mostly 0: for each pair, load both, or, branch, loop counter: 5; each row of a nonzero pair: copy the value for a pair of
+# columns, compute the address (multiply, add): 3, and its products.
 
-# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
-# subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each event and each key: load, compare,
-# branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
-# A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, forms two addresses and
-# sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A halving in a search of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
+# subtract the first row, compare with the number of rows, branch: 4; if rows have keys, for each event and each key: load, compare,
+# branch, advance. A row that is processed: load where its runs begin and end, compare, branch: 4.
+# A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, computes two addresses and
+# sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs are not aligned.
 # A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
-# A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
-# An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
+# A choice: load the present choice, compare twice, load, add and store the sum, store the number: 8.
+# A partial product of a window's entry: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
@@ -110,7 +110,7 @@ _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "singl
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
-    """Half numbers of a row are converted."""
+    """Return the costs of partial products; float16 weights of a row are converted."""
     return {"entry": 8, "entry_vector": 3 + layer.half_rows}
 
 
@@ -179,22 +179,22 @@ def _backward(layer: Layer) -> CodeletCost:
 
 
 def _links(links: Iterable[Link]) -> int:
-    """Instructions that read the fields of each connection and choose its loop."""
+    """Return the instructions that read the fields of each connection and choose its loop."""
     return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Instructions per sample for each connection that is not dense: its count, its pointers and the set-up of its loop."""
+    """Return the instructions per sample for each connection that is not dense: its count, its pointers and the set-up of its loop."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
-    """Instructions that set a bit of the mask (shift, or, and a store every 32 neurons), or that store a value."""
+    """Return the instructions that set a bit of the mask (shift, or, and a store every 32 neurons), or store a value."""
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
 def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
-    """Costs of a vertex that only adds events of further windows; connections with further windows are a subset of those with events."""
+    """Return the costs of a vertex for further windows; its connections are assumed to be all connections with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
         start=16 + _links(links),
@@ -231,7 +231,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
         sample_value=1,
         narrow=int(any(link.half and not link.dense for link in layer.outgoing)),
-        sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
+        sample_choice=7,  # load the number of the chosen entry, compare, branch, load the delta and the sum, add, store
     )
 
 
@@ -239,7 +239,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """The norm of all gradients: sums of private or gathered gradients as in an update, their squares, and the resulting factor."""
+    """Return the costs of the norm of all gradients: sums as in an update, squares, and the clipping factor."""
     if not network.square:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch
@@ -251,11 +251,11 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
 
 
 def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """Updates of weights that are float16, and their copies for sources.
+    """Return the costs of updates of float16 weights, and of copies of these weights for sources.
 
-    A weight: convert, two bounds, convert back, join two for a word: 5. At random: its place (advance, compare, branch, add): 5, the mixing
-    of bits: 9, compare, shift, add, and: 6 besides. With its remainder: load, add; convert back, subtract, store: 5 besides.
-    A copy: the number of a worker's tiles, two divisions: 44; a group of a tile that it takes: 6; a column: 10; a weight: load 16 bits;
+    A weight: convert, two bounds, convert back, join two into a word: 5. Random rounding adds the weight's position (advance, compare,
+    branch, add): 5, mixing of bits: 9, compare, shift, add, and: 6. A stored remainder adds: load, add; convert back, subtract, store: 5.
+    A copy: the number of a worker's tiles, two divisions: 44; a group of a tile: 6; a column: 10; a weight: load 16 bits;
     store 16 bits: load the word, join, store.
     """
     if not network.half_weights:
@@ -268,7 +268,7 @@ def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, Co
 
 
 def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """The same where adjoints are multiplied by a factor: an adjoint loads, multiplies and stores, and branches."""
+    """Return the costs of the loss; a scaled loss adds load, multiply, store and branch for each adjoint."""
     costs = _loss(network)
     if network.scaled:
         costs["loss"] = replace(costs["loss"], element=costs["loss"].element + 4, sample=costs["loss"].sample + 6)
@@ -276,21 +276,21 @@ def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
+    """Return the costs of scores of classes and of adjoints of steps; a loss per step needs no scores."""
     if network.loss.name == "ce_rate":
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
     if network.loss.name == "composed":
-        # As a softmax and a squared error of every step and output: more than most terms take. A target: load, compare, add, branch.
+        # Counted as a softmax and a squared error of every step and output, which exceeds most terms. A target: load, compare, add, branch.
         value = 4 if network.loss.masked else 0
         return {
             "loss": CodeletCost(start=60, sample=48, row=24, element=32, value=value),
             "loss_scores": CodeletCost(start=24, sample=20, element=6) if network.loss.scores else CodeletCost(),
         }
-    softmax = 0 if network.loss.name == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
+    softmax = 0 if network.loss.name == "mse_count" else 24  # per class: compare; subtract, exp (3), add; exp, divide (10), subtract
     most = network.loss.chooses_step
     return {
-        # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
+        # a class: its position, set-up of the loop, store; a step: load, add (compare and store the index), branch
         "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),
         "loss": CodeletCost(start=30, sample=softmax + 10, element=4 if most else 2),
     }
@@ -307,43 +307,43 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch, and for a step downwards one more
         "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
-        # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
-        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch
+        # store, branch. Joining a piece: its numbers, limits, the counts after it; a count: two loads, two sums, two tests; a word of two
+        # ids: two loads, shift, or, store, test, store, branch. The remaining windows: load, compare, subtract, maximum, branch
         "relay_windows": CodeletCost(
             start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, table_row=4
         ),
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
-        # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
+        # test, branch; an id: count zeros, clear, add the first, choose the half word, test for room, shift, or, store, branch
         "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
-        # its three fields, two bounds, addresses, loop set-up; two words: load, store
+        # three fields, two bounds, addresses, loop set-up; two words: load, store
         "copy_mask": CodeletCost(start=14, element=2),
         # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
         "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
         "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
-        # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
+        # two elements: set-up of the inner loop, store, advance; each added row: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
         **_scaled_loss(network),
-        "most": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a number: load, maximum, branch
-        # the numbers of all workers; what is left and whether any is, the sum of all iterations, the place of the iteration
+        "most": CodeletCost(start=20, element=3),  # a worker's share, its result; for each number: load, maximum, branch
+        # the numbers of all workers; remaining windows and a flag, the sum over all iterations, the position of the iteration
         "answer": CodeletCost(start=26, element=3),
-        "known": CodeletCost(start=18),  # four fields, the place of the iteration; load, test, three stores
+        "known": CodeletCost(start=18),  # four fields, the position of the iteration; load, test, three stores
         "count_down": CodeletCost(start=12),  # two fields; load, subtract, store, test, store
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
-        # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
+        # private or gathered gradients, two elements at a time: per pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=network.update).calling(sums),
         **_half_updates(network, sums),
         **_norm(network, sums),
-        # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
+        # each column: its neurons, its position, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
-        # each piece: its columns, its size, a test for the worker's share; each run of tiles with as many neurons: two numbers, two
-        # products, two divisions; each tile of it: two bounds, two pointers, set-up of the loop; load, store
+        # each piece: its columns, its size, a test for the worker's share; each run of tiles with equal neurons: two numbers, two
+        # products, two divisions; each tile of the run: two bounds, two pointers, set-up of the loop; load, store
         "pack_rows": CodeletCost(start=24, lookup=6, run=32, row=10, element=2),
         "transpose": CodeletCost(start=16, element=3),
-        # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
+        # an owned element: set to 0; a piece: load position and length, compute an address, set up the loop; a value: two loads, add, store
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
-        # the first step behind a boundary: a division; of each state: two pointers and the set-up of a loop; a float: load, store
+        # the first step after a boundary: a division; per state: two pointers and the set-up of a loop; a float: load, store
         "boundary": CodeletCost(start=32, row=8, element=2),
-        # of a step, the places of its lists: two divisions; of a list: its lengths, pointers, the set-up of a loop
+        # per step, the positions of its lists: two divisions; per list: its lengths, pointers, the set-up of a loop
         "boundary_events": CodeletCost(start=40, row=24, sample=14, element=copy_ids),
     }

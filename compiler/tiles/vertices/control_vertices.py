@@ -45,17 +45,17 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def most(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that finds the largest number of further windows that any of some relays needs."""
+    """Return the vertex that computes the maximum of the further windows needed by some relays."""
     return VertexSpec("most", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that finds the largest number with all workers, on the tile that decides."""
+    """Return the vertex that computes the maximum with all workers of the deciding tile."""
     return VertexSpec("most_of_workers", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
-    """Return the vertex that decides whether further windows follow; if it `looks_back`, it records the number for the backward pass."""
+    """Return the vertex that decides whether further windows follow; with `looks_back`, it records the number for the backward pass."""
     kept: tuple[FieldSpec, ...] = ()
     if looks_back:
         kept = (

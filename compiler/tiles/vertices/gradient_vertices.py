@@ -1,4 +1,4 @@
-"""Vertices that return gradients to the sources of spikes in windows: lists of the neurons that receive gradient."""
+"""Vertices that return gradients to sources of spikes in windows, which list the neurons that receive gradient."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.tiles.vertices.loops import Amount, as_formula, looping, pair
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 
 PAIRS: Final = "pairs of entries"
-"""Loop over pairs of a window's entries, in both stages of their sum."""
+"""Loop over pairs of a window's entries, in both stages of the reduction."""
 _REDUCE_PARTIALS: Final = (
     run("input", "float", "partials", "partial products of a window's entries, ordered by producer"),
     run("output", "float", "sums", "their sums"),
@@ -40,13 +40,13 @@ def reduce_partials(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def remember(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that stores the number of entries in a window."""
+    """Return the vertex that stores the number of entries of a window."""
     cost = costs["transpose"]
     return VertexSpec("remember", _REMEMBER, cost, tuple(looping("samples", Amount("samples"), cost.element)))
 
 
 def gradient_window(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that forms the last sums of a window's gradients."""
+    """Return the vertex that computes the final sums of a window's gradients."""
     cost = costs["gradient_window"]
     lists = looping("windows of samples", Amount("lists"), cost.sample)
     each = as_formula(cost.row) + as_formula(cost.product) * Amount("parts")

@@ -1,7 +1,7 @@
-"""Loops of vertices: the number of trips and the cycles of a trip, as formulas that the mapper evaluates and back ends print.
+"""Loops of vertices: trip counts and cycles per trip, as formulas that the mapper evaluates and back ends print.
 
 A formula consists of numbers, of amounts (fields of the vertex, such as ``count``, and numbers known at run time, such as ``events``) and
-of the functions of this module. The prediction evaluates it with expected amounts; a back end prints it with C++ expressions for them::
+of the functions of this module. The prediction evaluates it with expected amounts; a back end prints it with a C++ expression for each::
 
     >>> sweep = Loop("sweeps", Amount("samples") * sweeps(Amount("count"), 6), as_formula(5))
     >>> sweep.total.value({"samples": 4, "count": 13})
@@ -21,18 +21,18 @@ from typing import Any, Final, Literal, TypeAlias
 from snnc.compiler.tiles.vertices.cost import column_pairs, column_sweeps, dot_sweeps, joined_columns
 
 Values: TypeAlias = Mapping[str, Any]
-"""Numbers, or NumPy arrays of one shape, by amount."""
+"""Values by amount: numbers, or NumPy arrays of one shape."""
 Texts: TypeAlias = Mapping[str, str]
-"""Expressions by amount."""
+"""C++ expressions by amount."""
 Sign: TypeAlias = Literal["+", "*", "/", "%"]
 Place: TypeAlias = (
     tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
     | Literal["lists", "copied", "counted", "joined", "request", "sums"]
 )
-"""The part of a vertex that a loop belongs to; each has its own amounts.
+"""The part of a vertex that a loop belongs to; each part has its own amounts.
 
-In blocks: a connection into the block, its partial products, a returning window, a connection out of the block, and such a connection on a
-tile with one sample. In relays: lists of samples, words copied or counted in them, pieces that workers join, the request for further
+In blocks: an incoming connection, its partial products, a returning window, an outgoing connection, and an outgoing connection on a
+tile with one sample. In relays: lists of samples, words copied or counted in them, pieces that workers merge, the request for further
 windows. In updates: the sums of gradients.
 """
 
@@ -54,11 +54,11 @@ class Formula:
 
     @cached_property
     def value(self) -> Callable[[Values], Any]:
-        """Returns the number for values of the amounts; the search tries thousands of them, so the formula is walked only once."""
+        """Function that evaluates the formula; it is compiled once, because the search evaluates it thousands of times."""
         return self.compiled()
 
     def compiled(self) -> Callable[[Values], Any]:
-        """Return :attr:`value` as a standalone function."""
+        """Compile the formula to the function :attr:`value`."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:
@@ -129,7 +129,7 @@ class Operation(Formula):
 
 @dataclass(frozen=True)
 class FunctionCall(Formula):
-    """A call of a function of this module that emitted programs also define."""
+    """A call of a function of this module that is also defined in emitted programs."""
 
     name: str
     of: Formula
@@ -159,7 +159,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "joined": joined_columns,
     "dot_sweeps": dot_sweeps,
 }
-"""Functions of formulas; ``templates/poplar/runtime/codelets/columns.hpp`` has the same in C++."""
+"""Functions of formulas; ``templates/poplar/runtime/codelets/columns.hpp`` defines them in C++."""
 
 
 def pairs(of: Formula) -> Formula:
@@ -178,7 +178,7 @@ def joined(of: Formula, most: int) -> Formula:
 
 
 def as_formula(value: Formula | int) -> Formula:
-    """Return a number as a formula."""
+    """Return `value` as a formula."""
     return Constant(value) if isinstance(value, int) else value
 
 
@@ -197,7 +197,7 @@ class Loop:
     Attributes
     ----------
     name
-        The work of a trip: "weights of a spike".
+        The work of a trip, such as "weights of a spike".
     trips, cycles
         Number of trips in a run of the vertex, and the worker cycles of a trip.
     place
@@ -222,7 +222,7 @@ def looping(name: str, trips: Formula, cycles: Formula | int, place: Place | Non
 
 
 class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
-    """Loops by the part of the vertex that they belong to; empty for a part without cost."""
+    """Loops by the part of the vertex that they belong to; parts without cost have none."""
 
     def __init__(self, loops: Iterable[Loop]) -> None:
         for loop in loops:

@@ -1,4 +1,4 @@
-"""Vertices of the loss: scores of the classes, the loss of each sample, their sum."""
+"""Vertices of the loss: scores of the classes, the loss of each sample, and the sum of losses."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def update_half(
     rounding: Rounding | None = "nearest",
     placed: bool = False,
 ) -> VertexSpec:
-    """Return the vertex that updates float16 weights, and rounds them; if `placed`, random rounding reads their places from a table."""
+    """Return the vertex that updates float16 weights, and rounds them; if `placed`, random rounding reads their positions from a table."""
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
@@ -92,7 +92,7 @@ def update_half(
 
 
 def rounding_fields(rounding: Rounding | None, *, placed: bool = False) -> tuple[FieldSpec, ...]:
-    """Return the further fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
+    """Return the additional fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
     if rounding == "master":
         return (run("inout", "float", REMAINDER, "remainders of rounding"),)
     if rounding != "stochastic":
@@ -153,13 +153,13 @@ def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
-    """Return the vertex that computes the numbers that all updates of a step share."""
+    """Return the vertex that computes the step size and corrections shared by all updates of a step."""
     factor = (LOSS_SCALE,) if scaled else ()
     return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ()), *factor), costs["update"])
 
 
 def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
-    """Return the vertex that counts updates with a scaled loss, and changes its factor."""
+    """Return the vertex that counts updates with a scaled loss, and adapts the loss scale."""
     fields = (
         one("input", "float", "factor", "factor that scales the gradients down to the norm; NaN if a gradient is not finite"),
         one("inout", "float", "loss_scale", LOSS_SCALE.contents),
@@ -189,7 +189,7 @@ def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
-    """Return the vertex that puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
+    """Return the vertex that puts rows of weights in order on a tile of their source; rows of float16 weights have an even length."""
     if half:
         return _weight_rows_half(costs["weight_rows_half"])
     cost = costs["weight_rows"]

@@ -1,13 +1,13 @@
-"""The loops of the vertices of relays.
+"""Loops of the vertices of relays.
 
 Their amounts are:
 
-* ``pieces`` that a worker searches or joins; in the masks of a piece, ``runs`` of words, ``groups`` of four words, ``singles`` (units
+* ``pieces`` that a worker searches or merges; in the masks of a piece, ``runs`` of words, ``groups`` of four words, ``singles`` (units
   outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
-* ``counts``: numbers of ids of a sample's pieces, read for each piece;
-* ``scores`` of a random choice of spikes; a prediction has none, because only a run decides whether the choice is random;
+* ``counts``: numbers of ids of a sample's pieces, read for every piece;
+* ``scores`` of a random choice of spikes; predictions have no scores, because only a run decides whether the choice is random;
 * ``lists`` of samples, or parts of them; ``words`` read or copied, in ``runs``;
-* ``numbers`` that a request for further windows compares.
+* ``numbers`` compared by a request for further windows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores the ids of workers, or their `bits`."""
+    """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids of workers, or their `bits`."""
     found = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words of ids copied", Amount("words"), cost.element, "copied"),
@@ -54,7 +54,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: 
 
 @lru_cache(maxsize=64)
 def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that lists the bits of a step."""
+    """Return the loops of a vertex that converts the bits of a step to ids."""
     return (
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words whose bits are counted", Amount("words"), cost.value, "counted"),
@@ -66,7 +66,7 @@ def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that shows values and, if it `joins`, stores those of the last step."""
+    """Return the loops of a vertex that writes windows of values; with `joins`, it also stores the values of the last step."""
     found = [*looping("values shown", Amount("values"), cost.element, "copied")]
     if joins:
         found += looping("rows of values stored", Amount("rows"), cost.row, "joined")
@@ -76,7 +76,7 @@ def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that shows further windows of ids."""
+    """Return the loops of a vertex that writes further windows of ids."""
     return (
         *looping("samples", Amount("samples"), cost.sample),
         *looping("ids copied", Amount("ids"), cost.element, "copied"),

@@ -1,4 +1,4 @@
-"""Vertices of relays, which store the spikes and values of sources and show them to their targets."""
+"""Vertices of relays, which store the spikes and values of sources and write windows for their targets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FOUND: Final = (
 
 
 def id_type(width: int) -> Element:
-    """Return the type of ids of a source of `width` values: 16 bits as long as they suffice."""
+    """Return the type of ids of a source of `width` values: 16 bits if these suffice."""
     return "unsigned short" if width <= 1 << 16 else "unsigned"
 
 
@@ -71,8 +71,8 @@ def id_type(width: int) -> Element:
 class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
-    `bits`: a bit for each value, not ids; `with_support`: also neurons that receive gradient without a spike; `drops_support`: there may
-    be more of these than a step has room for; `limited`: the number of spikes sent per step, and their choice, are set at run time.
+    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive gradient without a spike. `drops_support`: these may
+    exceed the room of a step. `limited`: the number of spikes sent per step, and their choice, are set at run time.
     """
 
     ids: Element
@@ -84,10 +84,10 @@ class StoredSpikes:
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus that a vertex fills in one pass.
+    """A window of a bus written by a vertex in one pass.
 
-    `with_support`: the window of the backward pass, which also holds neurons that receive gradient without a spike; `limited`: further
-    windows follow it; `requesting_passes`: number of passes for which the vertex requests further windows; `lost`: spikes beyond its
+    `with_support`: the window of the backward pass, which also contains neurons that receive gradient without a spike. `limited`: further
+    windows may follow it. `requesting_passes`: number of passes for which the vertex requests further windows. `lost`: spikes beyond the
     capacity are counted.
     """
 
@@ -111,7 +111,7 @@ def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -
 
 
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
-    """Return the vertex that shows values of a source to `buses` buses and, if it `joins`, first stores the values just sent."""
+    """Return the vertex that writes the windows of `buses` buses of values; with `joins`, it first stores the values just sent."""
     fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values per sample and step")]
     fields.append(run("inout" if joins else "input", "float", "store", "values of all steps"))
     if joins:
@@ -129,7 +129,7 @@ def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -
 def relay_windows(
     costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow], *, joins: bool, backward: bool
 ) -> VertexSpec:
-    """Return the vertex that shows first windows of lists of ids and, if it `joins`, first stores the ids that workers found."""
+    """Return the vertex that writes first windows of ids; with `joins`, it first stores the ids that workers found."""
     way: FieldKind = "inout" if joins else "input"
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
     if stored.bits:
@@ -157,7 +157,7 @@ def relay_windows(
 
 
 def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: ShownWindow, *, again: bool) -> VertexSpec:
-    """Return the vertex that lists the bits of a step in the first window of a bus, or in a further one."""
+    """Return the vertex that converts the bits of a step to ids in the first window of a bus, or in a further one."""
     bits = (
         constant("bit_words", "words of bits per sample and step"),
         run("input", "unsigned", "bits", "a bit for each value of all steps"),
@@ -168,7 +168,7 @@ def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: S
 
 
 def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow]) -> VertexSpec:
-    """Return the vertex that shows further windows of lists of ids."""
+    """Return the vertex that writes further windows of ids."""
     fields = [*_COMMON, *_offsets(len(windows)), *_lists(stored, "input")]
     fields += [_ends("input")] if any(window.with_support for window in windows) else []
     for index, window in enumerate(windows):
@@ -178,7 +178,7 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
 
 
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
-    """Return the vertex that copies steps that are still shown to a boundary of segments, or back; `stored` is None for values."""
+    """Return the vertex that copies the steps still to be sent to a boundary of segments, or back; `stored` is None for values."""
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words per sample and step"), *both]

@@ -1,7 +1,7 @@
 """Description of a vertex: its fields with their contents, its loops and its cost.
 
-The mapper counts bytes and cycles from a description; back ends print the class and its cycle counts from the same one, and connect its
-fields by name.
+The mapper counts bytes and cycles from a description; back ends print the class and its cycle counts from the same description, and
+connect its fields by name.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
-"""How the vertex uses a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
+"""Access of the vertex: it reads, writes or modifies elements of a variable, or reads a constant set by the host."""
 Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool", "half"]
 
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """A field of a vertex; it takes a word of its tile.
+    """A field of a vertex; it takes a word of tile memory.
 
-    `many` distinguishes a pointer to several elements from one to a single element. The target begins at a multiple of `align` bytes
+    `many` distinguishes a pointer to several elements from one to a single element. The elements begin at a multiple of `align` bytes
     (0: the alignment of an element).
     """
 
@@ -38,8 +38,8 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices.
 
-    `name` is in lower case with underscores; back ends derive their class names from it. A run with a step takes ``cost.start`` and the
-    cycles of all `loops`, one without ``cost.idle``.
+    `name` is in lower case with underscores; back ends derive their class names from it. A run with a step takes ``cost.start`` plus the
+    cycles of all `loops`, a run without one takes ``cost.idle``.
     """
 
     name: str
@@ -49,16 +49,16 @@ class VertexSpec:
 
     @property
     def title(self) -> str:
-        """The name of the vertex in words."""
+        """Name of the vertex, with spaces."""
         return self.name.replace("_", " ")
 
     @cached_property
     def by_place(self) -> LoopsByPlace:
-        """The loops of the vertex, by the part to which they belong."""
+        """Loops of the vertex, by the part to which they belong."""
         return LoopsByPlace(self.loops)
 
     def cycles(self, amounts: Values) -> Any:
-        """Worker cycles of a run with a step, from numbers (or NumPy arrays of one shape) of all amounts.
+        """Return the worker cycles of a run with a step; amounts are numbers or NumPy arrays of one shape.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class VertexSpec:
         return cycles_of(self.loops, amounts, self.cost.start)
 
     def trip(self, name: str, amounts: Values | None = None) -> Any:
-        """Worker cycles of a trip of the loop of that name; 0 if its trips cost nothing."""
+        """Return the worker cycles of a trip of the loop `name`; 0 if its trips cost nothing."""
         return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 
@@ -84,5 +84,5 @@ def one(kind: FieldKind, element: Element, name: str, contents: str) -> FieldSpe
 
 
 def constant(name: str, contents: str, element: Element = "unsigned") -> FieldSpec:
-    """Return a number that the host sets."""
+    """Return a field with a number set by the host."""
     return FieldSpec(name, "constant", element, contents)

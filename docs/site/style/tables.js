@@ -1,4 +1,4 @@
-// The theme wraps wide tables in a box that scrolls; with a place in the order of tabs the keyboard moves it, too.
+// The theme wraps wide tables in a scrolling box; with a tab index it can also be scrolled with the keyboard.
 const reachable = () => {
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
     box.tabIndex = 0;

@@ -1,4 +1,4 @@
-"""Common base of all connections: their conversion to operations of the graph, and the drawing of their numbers."""
+"""Base class of connections, and functions that draw or check their weights."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser, KaimingNor
 Weights: TypeAlias = "npt.ArrayLike | Initialiser"
 Seed: TypeAlias = Sequence[int]
 _WEIGHTS_ONLY: Final = (XavierUniform, XavierNormal, KaimingUniform, KaimingNormal, Orthogonal)
-"""Initialisers that PyTorch does not allow for a bias."""
+"""Initialisers that, as in PyTorch, cannot draw a bias."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Operations in sequence, read `delay` steps late; the branches of a connection are summed."""
+    """A sequence of operations that reads its source `delay` steps late; the branches of a connection are summed."""
 
     operations: tuple[Operation, ...]
     delay: int = 0
 
 
 class Connection(ABC):
-    """A connection between two nodes, for example a weight matrix, a convolution or a pooling.
+    """A connection between two nodes, such as a weight matrix, a convolution or a pooling.
 
-    `source` and `target` are shapes, `where` identifies the connection in messages. ``snnc.Conv`` is the class ``ConvConnection``:
-    the suffix sets it apart from the operation ``Conv`` of a graph.
+    In methods, `source` and `target` are shapes and `where` is the connection's name in messages. ``snnc.Conv`` is the class
+    ``ConvConnection``; the suffix distinguishes it from the operation ``Conv`` of a graph.
     """
 
     @property
     def public_name(self) -> str:
-        """The public name of the class, for example ``"Conv"``."""
+        """Public name of the class, for example ``"Conv"``."""
         return type(self).__name__.removesuffix("Connection")
 
     def __repr__(self) -> str:
@@ -51,21 +51,21 @@ class Connection(ABC):
 
     @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:
-        """Return the shape of the result, or None if only the target determines it."""
+        """Return the shape of the result, or None if it depends on the target."""
 
     @abstractmethod
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return its operations; without a `target`, for the shape from :meth:`shape_after`.
+        """Return the branches of the connection; without a `target`, for the shape from :meth:`shape_after`.
 
         Raises
         ------
         SnncError
-            A shape, a number or an array does not fit.
+            A shape, a setting or an array does not fit.
         """
 
 
 def check_target(connection: Connection, source: Shape, target: Shape | None, where: str) -> Shape:
-    """Return the result shape of `connection`, which must be that of the target.
+    """Return the result shape of `connection`, which must equal the target's.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
-    """Return the random numbers of a connection, from its own seed or from `seed`.
+    """Return the random stream of a connection, from its own seed or from `seed`.
 
     Raises
     ------
@@ -101,12 +101,12 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Refuse too many weights, before memory is allocated.
+    """Refuse too many weights before memory is allocated.
 
     Raises
     ------
     ConnectionShapeError
-        There are too many.
+        There are too many weights.
     """
     try:
         check_size(shape, what)
@@ -116,14 +116,14 @@ def check_weights(shape: Shape, what: str) -> None:
 
 
 def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, what: str) -> Array:
-    """Draw from an initialiser, or check given values.
+    """Draw weights from an initialiser, or check given ones.
 
     Raises
     ------
     ConnectionShapeError
-        Given values have another shape, or there would be too many.
+        Given weights have another shape, or there would be too many.
     InitialiserError
-        Given values are not finite numbers.
+        Given weights are not finite numbers.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")
@@ -132,11 +132,11 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
         drawn = init.draw(shape, fans, rng) if draws(init) else init  # type: ignore[union-attr]
         values = np.array(drawn, dtype=np.float32)
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise InitialiserError(f"{what} cannot be made: {error}.") from None
+        raise InitialiserError(f"{what} cannot be created: {error}.") from None
     if values.shape != shape:
         raise ConnectionShapeError(f"{what} has shape {values.shape}; this connection needs {shape}.")
     if not np.isfinite(values).all():
-        raise InitialiserError(f"{what} holds NaN or infinity at {int((~np.isfinite(values)).sum())} of {values.size} places.")
+        raise InitialiserError(f"{what} contains NaN or infinity at {int((~np.isfinite(values)).sum())} of {values.size} places.")
     return values
 
 

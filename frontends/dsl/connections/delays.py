@@ -1,4 +1,4 @@
-"""Individual delays for the weights of a connection: one sparse weight for each distinct delay."""
+"""Delays of individual weights of a connection, converted to one sparse weight per delay."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class DelayInitialiser(Protocol):
     """An object that draws the delays of a connection's weights."""
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Return whole numbers of `shape`, 0 or more."""
+        """Return integers of 0 or more, in an array of `shape`."""
         ...
 
 
 @dataclass(frozen=True)
 class UniformDelay:
-    """Every delay from `low` to `high`, both included, is equally likely.
+    """Integer delays distributed uniformly from `low` to `high`, both included.
 
-    `seed` applies only to the delays; None continues with the random numbers of the connection.
+    `seed` applies to the delays only; None continues the random stream of the connection.
     """
 
     low: int = 1
@@ -37,17 +37,17 @@ class UniformDelay:
     seed: int | None = None
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
-        """Return whole numbers of `shape`."""
+        """Return integers in an array of `shape`."""
         generator = rng if self.seed is None else Stream(self.seed)
         return generator.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
 
 
 Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
-"""Whole numbers, an initialiser that draws them, or a scipy.sparse matrix with the pattern of the weights."""
+"""Integers, an initialiser that draws them, or a scipy.sparse matrix with the pattern of the weights."""
 
 
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
-    """Return the delay of each weight; with a `pattern`, of each of its entries.
+    """Return the delay of each weight, or with a `pattern`, of each of its entries.
 
     Raises
     ------
@@ -69,16 +69,16 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
         with np.errstate(invalid="ignore"):
             steps = found.astype(np.int64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SynapticDelayError(f"{what} cannot be made of {delays!r}: {error}; give whole numbers or snnc.UniformDelay(1, 20).") from None
+        raise SynapticDelayError(f"{what} are {delays!r} ({error}); give whole numbers or snnc.UniformDelay(1, 20).") from None
     if found.dtype.kind not in "iufb" or (steps != found).any() or (steps < 0).any():
-        raise SynapticDelayError(f"{what} go from {found.min()} to {found.max()}; a delay is a whole number of steps, 0 or more.")
+        raise SynapticDelayError(f"{what} range from {found.min()} to {found.max()}; a delay is a whole number of steps, 0 or more.")
     return steps
 
 
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Sort entries in row order into one sparse weight per delay; the first of them has the bias."""
+    """Yield one sparse weight per delay from entries in row order; the first one carries the bias."""
     for delay in np.unique(delays):
         chosen = delays == delay
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=shape[0]))]).astype(np.int32)
@@ -87,17 +87,17 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Return the delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
+    """Return the delays from a scipy.sparse matrix with an entry, possibly an explicit 0, wherever the weights have one."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()
     if not matrix.has_canonical_format:
-        raise SynapticDelayError(f"{what} name a place twice; call sum_duplicates() of the matrix, or give each place once.")
+        raise SynapticDelayError(f"{what} contain a place twice; call sum_duplicates() on the matrix, or give each place once.")
     same = pattern is not None and np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
     if not same:
         weights = shape[0] * shape[1] if pattern is None else len(pattern.indices)
         raise SynapticDelayError(
-            f"{what} are a sparse matrix of {matrix.nnz} entries at other places than the {weights} weights; give one for each weight."
+            f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one for each weight."
         )
     found: Array = matrix.data
     return found

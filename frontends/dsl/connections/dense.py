@@ -1,4 +1,4 @@
-"""Weights between all neurons of one node and all of another."""
+"""Dense connection: weights between all neurons of two nodes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class DenseConnection(Connection):
     Parameters
     ----------
     outputs
-        Neurons of the target; needed if no population follows directly or its shape is to be computed, otherwise checked.
+        Number of target neurons; required if no population follows directly or if the shape is to be computed, otherwise checked.
     bias
-        Whether to add a learnable bias, its values, or an initialiser. True draws it as the weights, or as torch's layers do
-        (:class:`~snnc.frontends.dsl.initialisers.FanIn`) if these are given or their initialiser makes matrices only.
+        Whether to add a learnable bias, or its values, or an initialiser. True draws the bias like the weights; if the weights are given,
+        or their initialiser only draws matrices, it draws like torch's layers (:class:`~snnc.frontends.dsl.initialisers.FanIn`).
     init
         An initialiser (default: torch's, uniform in ±1/sqrt(inputs)), or the weights themselves, ``[outputs, inputs]``.
     seed
-        Seed of this connection; None derives one from the network's seed and the connection's position.
+        Seed of this connection; None derives one from the network's seed and the connection's number.
     learnable
         Whether training changes weight and bias.
     delays
-        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. They add to the delay of
+        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. It adds to the delay of
         the connection.
 
     Examples
@@ -58,7 +58,7 @@ class DenseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a Linear, or a Sparse for each delay."""
+        """Return a Linear, or one Sparse per delay."""
         inputs, outputs = math.prod(source), self._outputs(source, target, where)
         rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
         weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")

@@ -1,4 +1,4 @@
-"""Elementwise connections: neuron to neuron, and values of several axes read as a vector."""
+"""Connections without mixing: neuron to neuron, and flattening."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OneToOneConnection(Connection):
     Parameters
     ----------
     weight
-        A number for all, an array of the source's shape, an initialiser, or None for 1.
+        A number for all neurons, an array of the source's shape, an initialiser, or None for 1.
     learnable
         Whether training changes the weight.
     seed
@@ -50,7 +50,7 @@ class OneToOneConnection(Connection):
 
 @dataclass(frozen=True, repr=False)
 class FlattenConnection(Connection):
-    """The same values as a vector; Dense and Sparse flatten automatically."""
+    """Reshape the source to a vector; Dense and Sparse do so automatically."""
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return the number of values."""

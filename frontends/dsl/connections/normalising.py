@@ -1,4 +1,4 @@
-"""Batch normalisation between a layer of weights and neurons."""
+"""Batch normalisation between a weight layer and neurons."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class BatchNormConnection(Connection):
     """Normalise each channel over samples, steps and space, then scale it: ``y = weight * (x - mean) / sqrt(var + eps) + bias``.
 
     In training, mean and variance are those of the batch and of all steps (tdBN; Zheng et al. 2021, DOI 10.1609/aaai.v35i12.17320);
-    in a run, the running ones, stored as the parameters ``mean`` and ``var``. It follows a layer of weights:
-    ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. If the values have one axis, each is a channel.
+    otherwise, they are the running statistics, stored as the parameters ``mean`` and ``var``. The connection follows a weight layer:
+    ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. With a single axis, each value is a channel.
 
     Parameters
     ----------
     gain
-        First value of `weight`; for threshold-dependent normalisation ``alpha * threshold`` of the neurons that follow.
+        Initial `weight`; for threshold-dependent normalisation, ``alpha * threshold`` of the neurons that follow.
     momentum
-        Share of a batch's statistics in the next running ones, as in PyTorch.
+        Share of the batch's statistics in the new running statistics, as in PyTorch.
     eps
         Added to the variance.
     each_step
-        Whether statistics are computed for each step, over samples and space, like a normalisation inside a loop over time.
+        Whether to compute statistics separately for each step, over samples and space, like a normalisation inside a loop over time.
     """
 
     gain: float = 1.0
@@ -43,14 +43,14 @@ class BatchNormConnection(Connection):
         return source
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a population with the statistics, and a Scale."""
+        """Return a population that stores the statistics, and a Scale."""
         check_target(self, source, target, where)
         model = BatchStatistics(self.momentum, self.eps, self.each_step)
         return (Branch(normalisation(source, model, np.full(source[0], self.gain), np.zeros(source[0]))),)
 
 
 def normalisation(shape: Shape, model: NeuronModel, weight: ir.Array, bias: ir.Array) -> tuple[ir.Population, ir.Scale]:
-    """Return the two operations of a batch normalisation of values of `shape`, whose first axis is that of channels."""
+    """Return the two operations of a batch normalisation for values of `shape`, whose first axis is the channels."""
     first = {name: np.full(shape, value, np.float32) for name, value in ((MEAN, 0), (VARIANCE, 1), (SHIFT, 0), (SLOPE, 0))}
     wide = (shape[0], *(1,) * (len(shape) - 1))
     gain, offset = (np.asarray(a, np.float32).reshape(wide) for a in (weight, bias))

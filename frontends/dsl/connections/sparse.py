@@ -1,4 +1,4 @@
-"""Sparse connections."""
+"""Sparse connection: given by a matrix, or drawn at random."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
 MOST_ROWS: Final = 1 << 22
-"""Maximum number of target neurons whose connections are drawn at random; drawing takes some microseconds per neuron."""
+"""Maximum number of target neurons with randomly drawn connections; drawing takes some microseconds per neuron."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,18 +32,18 @@ class SparseConnection(Connection):
     Parameters
     ----------
     matrix
-        The weights [outputs, inputs]. Connections are the stored entries of a matrix or array of :mod:`scipy.sparse`, and the nonzero
+        The weights [outputs, inputs]. Connections are the stored entries of a :mod:`scipy.sparse` matrix or array, or the nonzero
         values of any other array.
     density
-        Probability with which each connection exists, drawn independently.
+        Probability of each connection, drawn independently.
     fan_in
         Number of sources of each target neuron, drawn without replacement.
     outputs
-        Number of target neurons, as in :class:`snnc.Dense`; not needed with `matrix`.
+        Number of target neurons, as in :class:`snnc.Dense`; not required with `matrix`.
     bias
         As in :class:`snnc.Dense`; no bias by default.
     init
-        Initialiser of the weights, by default torch's as in :class:`snnc.Dense`; with `matrix`, it replaces the weights given there. An
+        Initialiser of the weights, by default torch's as in :class:`snnc.Dense`; with `matrix`, it replaces the matrix's values. An
         initialiser that depends on the fan-in uses the mean number of sources.
     seed, learnable
         As in :class:`snnc.Dense`.
@@ -79,7 +79,7 @@ class SparseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a branch with a sparse operation, or one for each delay."""
+        """Return a branch with a sparse operation, or one branch per delay."""
         rng, shape = generator(self.seed, seed, where), self._shape(source, target, where)
         values, pattern = self._entries(shape, rng, where)
         count, (outputs, inputs) = len(pattern.indices), shape
@@ -99,7 +99,7 @@ class SparseConnection(Connection):
     def _shape(self, source: Shape, target: Shape | None, where: str) -> tuple[int, int]:
         """Return (outputs, inputs)."""
         if sum(option is not None for option in (self.matrix, self.density, self.fan_in)) != 1:
-            raise SparseMatrixError(f"{where}: Sparse takes one of a matrix, density=0.1 and fan_in=40.")
+            raise SparseMatrixError(f"{where}: Sparse needs exactly one of a matrix, density=0.1 and fan_in=40.")
         inputs, declared = math.prod(source), self.shape_after(source, where)
         result = declared if target is None else target
         if result is None:
@@ -108,13 +108,13 @@ class SparseConnection(Connection):
         if len(result) != 1 or declared not in (None, result) or matrix_shape not in (None, (*result, inputs)):
             text = f"Sparse(outputs={self.outputs})" if matrix_shape is None else f"a matrix of shape {matrix_shape}"
             raise ConnectionShapeError(
-                f"{where}: {text} between a source of shape {source} and a target of shape {result}; it needs (outputs, inputs) = "
+                f"{where}: {text} is between a source of shape {source} and a target of shape {result}; it needs (outputs, inputs) = "
                 f"({math.prod(result)}, {inputs}), and a target with one axis."
             )
         return result[0], inputs
 
     def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
-        """Return the weights of `matrix`, or None if there is none, and the positions of all weights."""
+        """Return the weights of `matrix`, or None without a matrix, and the positions of all weights."""
         if self.matrix is not None:
             return _read_matrix(self.matrix, shape, where)
         outputs, inputs = shape
@@ -164,10 +164,10 @@ def _checked_fan_in(value: int, inputs: int, where: str) -> int:
 
 
 def _check_effort(outputs: int, fan_in: float, where: str) -> None:
-    """Refuse more rows or weights than can be drawn in a few minutes, before any are drawn."""
+    """Refuse more rows or weights than can be drawn in a few minutes, before drawing any."""
     if outputs > MOST_ROWS:
         raise SparseMatrixError(
-            f"{where}: the connections of {outputs:,} neurons are drawn one neuron after the other; give a matrix for "
+            f"{where}: the connections of {outputs:,} neurons would be drawn one neuron after the other; give a matrix for "
             f"more than {MOST_ROWS:,}, or split the population."
         )
     check_weights((max(1, round(outputs * fan_in)),), f"the weight of {where}")

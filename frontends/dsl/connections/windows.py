@@ -1,4 +1,4 @@
-"""Convolutions and poolings: windows over the values of a source."""
+"""Convolution and pooling connections."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
     """
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
-            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), and this one has {source}; give the "
-            "input or population that shape."
+            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but this one has {source}; give the "
+            "input or population such a shape."
         )
     return len(source) - 1
 
 
 def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
-    """Return one number per dimension.
+    """Return one integer per dimension.
 
     Raises
     ------
     ConnectionWindowError
-        There are more or fewer numbers, or one is not a whole number of `least` or more.
+        The number of values is wrong, or one is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
@@ -72,7 +72,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return the padding (before, after) of each dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
+    """Return the padding (before, after) of each dimension; with ``"same"``, the extra zero of an odd number is at the end, as in PyTorch.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConvConnection(Connection):
-    """A convolution (cross-correlation, as in PyTorch) over one or two dimensions, those of the source after its channels.
+    """A convolution (cross-correlation, as in PyTorch) over the source's one or two dimensions after the channels.
 
     Parameters
     ----------
@@ -122,11 +122,11 @@ class ConvConnection(Connection):
         One number, or one per dimension.
     padding
         Zeros around the source: a number, one per dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
-        target is as large as the source).
+        target has the size of the source).
     groups
-        Independent blocks of channels.
+        Number of independent groups of channels.
     bias
-        Bias with one number per channel; as in :class:`snnc.Dense`.
+        Bias, one value per channel; as in :class:`snnc.Dense`.
     init
         An initialiser (default: torch's), or the weights themselves, ``[channels, source channels / groups, *kernel]``.
     seed, learnable
@@ -167,7 +167,7 @@ class ConvConnection(Connection):
         return (Branch((replace(operation, weight=weight, bias=bias),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Conv:
-        """Return the operation without its numbers."""
+        """Return the operation with weights of 0."""
         dimensions = dimensions_of(source, "Conv", where)
         kernel = numbers(self.kernel, dimensions, "kernel", where)
         stride, dilation = (numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))
@@ -178,7 +178,7 @@ class ConvConnection(Connection):
             channels = groups = 0
         if channels < 1 or groups < 1 or channels % groups or source[0] % groups:
             raise ConnectionWindowError(
-                f"{where}: Conv makes {self.channels!r} channels of {source[0]} in {self.groups!r} groups; give whole numbers of 1 or "
+                f"{where}: Conv maps {source[0]} channels to {self.channels!r} in {self.groups!r} groups; give whole numbers of 1 or "
                 "more, and groups that divide both."
             )
         shape = (channels, source[0] // groups, *kernel)
@@ -189,7 +189,7 @@ class ConvConnection(Connection):
 
 @dataclass(frozen=True, repr=False)
 class SumPoolConnection(Connection):
-    """Sum of each window, channel by channel, over the dimensions of the source after its channels.
+    """Sum of each window, per channel, over the source's dimensions after the channels.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class SumPoolConnection(Connection):
 
 @dataclass(frozen=True, repr=False)
 class MaxPoolConnection(SumPoolConnection):
-    """Maximum of each window, for spikes their logical or; parameters as in :class:`snnc.SumPool`."""
+    """Maximum of each window, which for spikes is their logical or; parameters as in :class:`snnc.SumPool`."""
 
     kind: ClassVar[PoolKind] = "max"
 
@@ -243,7 +243,7 @@ class AvgPoolConnection(SumPoolConnection):
     Parameters
     ----------
     count_padding
-        Whether padding counts as values, as torch's ``count_include_pad``.
+        Whether padding counts as values, like torch's ``count_include_pad``.
     """
 
     count_padding: bool = True

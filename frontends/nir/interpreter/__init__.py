@@ -1,1 +1,1 @@
-"""A reference interpreter of NIR files."""
+"""Reference interpreter of NIR files."""

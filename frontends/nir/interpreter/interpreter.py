@@ -1,6 +1,6 @@
-"""A reference interpreter of NIR files: the equations of the standard, node by node and step by step, in float64.
+"""Reference interpreter of NIR files: evaluates the equations of the standard node by node and step by step, in float64.
 
-It shares only the guarded file reader with :func:`~snnc.frontends.nir.load.load_nir`, but neither the graph nor the neurons of snnc.
+Its only code in common with :func:`~snnc.frontends.nir.load.load_nir` is the file reader; it uses neither snnc's graph nor its neurons.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ MAX_DELAY: Final = 65_535
 
 @dataclass(frozen=True, eq=False)
 class InterpretedRun:
-    """The results of a file's network.
+    """Results of running a file's network.
 
     Parameters
     ----------
     outputs
-        Output to [T, B, *shape].
+        Values [T, B, *shape], by output.
     spikes
-        Node that fires (IF, LIF, CubaLIF, Threshold) to its spikes, [T, B, *shape].
+        Spikes [T, B, *shape], by node that fires (IF, LIF, CubaLIF, Threshold).
     states
-        Neuron to state (``v``, ``syn``) to its values after each step, [T, B, *shape].
+        Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``).
     margins
-        Node that fires to its membrane minus its threshold at the time of the decision, [T, B, *shape].
+        Membrane minus threshold when a spike is decided [T, B, *shape], by node that fires.
     late
         Edges that read the previous step.
     """
@@ -77,16 +77,16 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     path
         The file.
     arrays
-        Input to its values, [T, B, *shape].
+        Values [T, B, *shape], by input.
     dt
-        Seconds per step; None takes the file's metadata, else the dialect's default.
+        Seconds per step; defaults to the file's metadata, else to the dialect's value.
     dialect
         Framework whose NIR conventions apply (nir, snntorch, norse, spikingjelly, spyx).
 
     Raises
     ------
     NirError
-        The file is wrong, or the arrays do not fit its inputs.
+        The file is invalid, or the arrays do not match its inputs.
     """
     how = conventions_of(dialect)
     file = read_nir(Path(path))
@@ -96,7 +96,7 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     try:
         return _Machine(unfold(file, bypass_weights=how.bypass_weights), step, how).run(arrays)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise NirSimulationError(f"{path} has fields that do not fit together ({type(error).__name__}: {str(error)[:120]}).") from None
+        raise NirSimulationError(f"{path} has inconsistent fields ({type(error).__name__}: {str(error)[:120]}).") from None
 
 
 class _Machine:
@@ -114,7 +114,7 @@ class _Machine:
     def run(self, arrays: Mapping[str, Array]) -> InterpretedRun:
         inputs = {n: self._input(n, arrays) for n, node in self.nodes.items() if node.type == "Input"}
         if len({x.shape[:2] for x in inputs.values()}) != 1:
-            raise NirSimulationError(f"the inputs have {len({x.shape[:2] for x in inputs.values()})} lengths and batches; they share one.")
+            raise NirSimulationError("the inputs differ in their number of steps or samples; give all of them the same [T, B].")
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._begin(batch)
         found = InterpretedRun(late=tuple(edge for edge, lag in self.edges.items() if lag))
@@ -125,10 +125,10 @@ class _Machine:
 
     def _input(self, name: str, arrays: Mapping[str, Array]) -> Array:
         if name not in arrays:
-            raise NirSimulationError(f"the input {name!r} is missing; there are {', '.join(map(repr, arrays))}.")
+            raise NirSimulationError(f"the input {name!r} is missing; given are {', '.join(map(repr, arrays))}.")
         x, shape = np.asarray(arrays[name], np.float64), self.shapes[name]
         if x.ndim < 2 or math.prod(x.shape[2:]) != math.prod(shape):
-            raise NirSimulationError(f"the input {name!r} has the shape {list(x.shape)}; [T, B, {', '.join(map(str, shape))}] is needed.")
+            raise NirSimulationError(f"the input {name!r} has the shape {list(x.shape)}; it must be [T, B, {', '.join(map(str, shape))}].")
         return x.reshape(*x.shape[:2], *shape)
 
     def _begin(self, batch: int) -> None:
@@ -164,7 +164,7 @@ class _Machine:
         self.before = self.now
 
     def _summed_inputs(self, name: str) -> Array:
-        """Return the sum of the values on the edges to a node."""
+        """Return the sum of the values on a node's incoming edges."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
         for source in self.sources[name]:
@@ -176,7 +176,7 @@ class _Machine:
         return total
 
     def _delayed(self, name: str, arrived: int) -> Array:
-        """Return the delayed inputs of a Delay; `arrived` is 1 if this step's values are included."""
+        """Return the output of a Delay node; `arrived` is 1 if `past` includes this step's input."""
         past, lag = self.past[name], self.lags[name]
         found = np.zeros((self.batch, *self.shapes[name]))
         for steps in np.unique(lag).tolist():
@@ -185,7 +185,7 @@ class _Machine:
         return found
 
     def _note(self, found: InterpretedRun, t: int, steps: int) -> None:
-        """Store the results of the step."""
+        """Store the results of step `t`."""
 
         def store(into: dict[str, Array], name: str, value: Array) -> None:
             if t == 0:

@@ -1,4 +1,4 @@
-"""The computation of each NIR node in one forward-Euler step, in float64, from the equations of the standard."""
+"""Computation of each NIR node in one forward-Euler step, in float64, following the equations of the standard."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Function: TypeAlias = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Conventions:
-    """The conventions of a framework for its files; the defaults are those of the standard.
+    """Conventions of a framework for its files; the defaults are those of the standard.
 
     Parameters
     ----------
     dt
         Default seconds per step.
     at_threshold
-        Neurons fire at or above their threshold; otherwise above it.
+        Whether neurons fire at their threshold, and not only above it.
     subtracts_later
-        A spike subtracts the threshold from the membrane, in the next step.
+        Whether a spike subtracts the threshold from the membrane in the next step.
     late_spikes
-        Other nodes read a spike one step late.
+        Whether other nodes read a spike one step late.
     unscaled_currents
-        Currents enter unscaled, whatever dt, r and w_in are.
+        Whether currents enter unscaled, regardless of dt, r and w_in.
     unscaled_jumps
-        Neurons without time constants add ``r*i`` per step, synapses ``w_in*i``, whatever dt is.
+        Whether neurons without time constants add ``r*i`` per step, and synapses ``w_in*i``, regardless of dt.
     starts_at
-        The fields with a membrane's initial value; the first that a node has, or 0 without any.
+        Fields with the initial membrane, in order of preference; 0 if a node has none of them.
     bypass_weights
-        The input of a nested recurrent graph does not pass the recurrent weights.
+        Whether the input of a nested recurrent graph bypasses the recurrent weights.
     """
 
     dt: float = 1e-4
@@ -72,7 +72,7 @@ def conventions_of(dialect: str) -> Conventions:
         case "spyx":
             return Conventions(dt=1.0, subtracts_later=True, late_spikes=True, unscaled_currents=True, bypass_weights=True)
         case _:
-            raise NirDialectError(f"the dialect {dialect[:60]!r} is not known.")
+            raise NirDialectError(f"the dialect {dialect[:60]!r} is unknown.")
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 
 
 def declared_shape(node: NirNode) -> Shape | None:
-    """Return the only shape that `node` can read, or None if it accepts any."""
+    """Return the only shape that `node` can read; None if it accepts any."""
     if node.type in ("Linear", "Affine"):
         return (node.fields["weight"].shape[1],)
     if node.type == "Input" and "shape" in node.fields:
@@ -90,7 +90,7 @@ def declared_shape(node: NirNode) -> Shape | None:
 
 
 def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads, or None if its fields do not determine them."""
+    """Return the last axes of `given` that `node` reads; None if its fields do not determine them."""
     if node.type in ("Linear", "Affine"):
         wanted: Shape | None = declared_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):
@@ -102,7 +102,7 @@ def readable_shape(node: NirNode, given: Shape) -> Shape | None:
 
 
 def leaving_shape(node: NirNode, shape: Shape) -> Shape:
-    """Return the output shape of `node` for `shape`.
+    """Return the output shape of `node` for the input shape `shape`.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def leaving_shape(node: NirNode, shape: Shape) -> Shape:
         return shape
     window = _Window(node)
     if len(shape) != len(window.kernel) + 1:
-        raise NirSimulationError(f"{node.path!r} ({node.type}) reads {list(shape)}, not channels and {len(window.kernel)} axes.")
+        raise NirSimulationError(f"{node.path!r} ({node.type}) reads {list(shape)} instead of channels and {len(window.kernel)} axes.")
     channels = node.fields["weight"].shape[0] if "weight" in node.fields else shape[0]
     sizes = [
         (size + sum(pad) - dilation * (kernel - 1) - 1) // stride + 1
@@ -132,7 +132,7 @@ def leaving_shape(node: NirNode, shape: Shape) -> Shape:
 
 
 def _joined(node: NirNode, axes: int) -> tuple[int, int]:
-    """Return the first and last axis that a Flatten joins, counted in one sample."""
+    """Return the first and last axis joined by a Flatten, counted within one sample."""
     if axes < 2:
         return 0, 0
     first, last = (int(node.fields[f].reshape(-1)[0]) % axes for f in ("start_dim", "end_dim"))
@@ -140,7 +140,7 @@ def _joined(node: NirNode, axes: int) -> tuple[int, int]:
 
 
 class _Window:
-    """The numbers of a convolution or a pooling, one per axis."""
+    """Settings of a convolution or pooling, one value per axis."""
 
     def __init__(self, node: NirNode) -> None:
         axes = _WINDOWS[node.type]
@@ -158,11 +158,11 @@ class _Window:
         self.padding = tuple(pairs)
 
     def spans(self) -> tuple[int, ...]:
-        """Return the number of window positions on each axis."""
+        """Return the extent of a window on each axis, including dilation."""
         return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
 
     def windows_of(self, x: Array) -> Array:
-        """Return the windows of [B, C, *axes] as [B, C, *places, *kernel]."""
+        """Return the windows of [B, C, *axes] as [B, C, *positions, *kernel]."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
         axes = tuple(range(2, x.ndim))
         seen: Array = sliding_window_view(padded, self.spans(), axis=axes)
@@ -175,7 +175,7 @@ class _Window:
 
 
 def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
-    """Return the output of a stateless node for [B, *shape]."""
+    """Return the function of a stateless node on [B, *shape]."""
     fields = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
     match node.type:
         case "Linear":
@@ -218,12 +218,12 @@ def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Fu
 
 
 def fires(above: Array, how: Conventions) -> Array:
-    """Return 1 where a membrane, minus its threshold, fires."""
+    """Return 1 where a neuron fires; `above` is membrane minus threshold."""
     return (above >= 0 if how.at_threshold else above > 0).astype(np.float64)
 
 
 def spread(value: Array, shape: Shape) -> Array:
-    """Return one value per neuron; a single one applies to all."""
+    """Return `value` with one entry per neuron; a single value applies to all."""
     if value.size == 1:
         return np.full(shape, value.reshape(-1)[0], np.float64)
     return np.asarray(value.reshape(shape), np.float64)
@@ -233,20 +233,20 @@ def spread(value: Array, shape: Shape) -> Array:
 
 
 class NirNeuron:
-    """Membranes of [B, *shape], and the synaptic currents of the current-based types, which start at 0.
+    """State of a neuron node: membranes [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
 
     Parameters
     ----------
     node
-        I, IF, LI, LIF, CubaLI or CubaLIF.
+        Node of type I, IF, LI, LIF, CubaLI or CubaLIF.
     shape
-        Neurons.
+        Shape of the neurons in one sample.
     batch
-        Samples.
+        Number of samples.
     dt
         Seconds per step.
     how
-        The conventions of the framework.
+        Conventions of the framework.
     """
 
     def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Conventions) -> None:
@@ -261,7 +261,7 @@ class NirNeuron:
         self.margin = np.full((batch, *shape), np.inf)
 
     def __call__(self, current: Array) -> Array:
-        """Run one step; return the neuron's output."""
+        """Run one step and return the neuron's output."""
         if "syn" in self.states:
             current = self.states["syn"] = self._synapse(self.states["syn"], current)
         v = self.states["v"]

@@ -1,6 +1,6 @@
-"""The interpreter's own reader of a file: it flattens nested graphs, finds the lags of edges, an order within one step, and shapes.
+"""Independent reader for the interpreter: flattens nested graphs, and finds lags of edges, the order within a step, and shapes.
 
-It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the two can be compared.
+It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 SUM: Final = "Sum"
-"""Type of nodes that only pass values on: inputs and outputs of nested graphs."""
+"""Type of nodes that pass on the sum of their inputs: inputs and outputs of nested graphs."""
 SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
 
 
 @dataclass(frozen=True, eq=False)
 class Unfolded:
-    """Nodes by name and the edges between them; nothing is nested."""
+    """A flattened graph: nodes by name, and edges."""
 
     nodes: Mapping[str, NirNode]
     edges: tuple[Edge, ...]
 
     def sources(self) -> dict[str, list[str]]:
-        """Return the sources of the edges to each node, in order."""
+        """Return the sources of each node's incoming edges, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[target].append(source)
         return found
 
     def targets(self) -> dict[str, list[str]]:
-        """Return the targets of the edges out of each node, in order."""
+        """Return the targets of each node's outgoing edges, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[source].append(target)
@@ -49,19 +49,19 @@ class Unfolded:
 
 
 def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
-    """Flatten nested graphs, and add an Input or an Output to nodes without incoming or outgoing edges.
+    """Flatten nested graphs, and add Inputs and Outputs to nodes without incoming or outgoing edges.
 
     Parameters
     ----------
     graph
-        The outermost graph.
+        The outermost graph of the file.
     bypass_weights
-        Connect the Input of a nested graph directly to the neurons if the file connects it to their recurrent weights.
+        Whether to connect a nested graph's Input directly to the neurons if the file connects it to their recurrent weights.
 
     Raises
     ------
     NirSimulationError
-        An edge names a missing node, or a nested graph with several inputs or outputs.
+        An edge refers to a missing node, or to a nested graph with several inputs or outputs.
     """
     places: dict[Place, NirNode] = {}
     joints: dict[tuple[Place, Place], None] = {}
@@ -101,20 +101,20 @@ def _collect(
 
 
 def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
-    """Return the node at the end of an edge to or from `name`: the node itself, or the only Input or Output of a graph."""
+    """Return the end of an edge at `name`: the node itself, or the only Input or Output of a graph."""
     member = graph.nodes.get(name)
     if member is None:
-        raise NirSimulationError(f"an edge names {name[:60]!r}, which is not in the graph {graph.path!r}.")
+        raise NirSimulationError(f"an edge refers to {name[:60]!r}, which is not in the graph {graph.path!r}.")
     if isinstance(member, NirNode):
         return (*place, name)
     ends = [inner for inner, node in member.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     if len(ends) != 1:
-        raise NirSimulationError(f"an edge names the graph {name[:60]!r}, which has {len(ends)} nodes of type {kind} instead of one.")
+        raise NirSimulationError(f"an edge refers to the graph {name[:60]!r}, which has {len(ends)} nodes of type {kind} instead of one.")
     return (*place, name, ends[0])
 
 
 def _neuron_after(graph: NirGraph, source: str, target: str) -> str:
-    """Return `target`, or the neuron it feeds if `target` is that neuron's recurrent weight matrix and `source` the graph's Input."""
+    """Return the neuron that `target` feeds if `target` is its recurrent weight matrix and `source` the graph's Input; else `target`."""
 
     def type_of(name: str) -> str:
         member = graph.nodes.get(name)
@@ -134,7 +134,7 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 
 def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
-    """Return the delay of each value of each Delay node in whole steps."""
+    """Return the delays of each Delay node's values in whole steps."""
     return {
         name: np.rint(np.asarray(node.fields["delay"], np.float64) / dt).astype(np.int64)
         for name, node in unfolded.nodes.items()
@@ -143,9 +143,9 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
 
 
 def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
-    """Return for each edge whether it reads this step (0) or the previous one (1).
+    """Return the lag of each edge: 0 if it reads this step, 1 if it reads the previous step.
 
-    An edge reads the previous step if it closes a cycle, and with `late_spikes` if it leaves a spiking neuron.
+    An edge reads the previous step if it closes a cycle or, with `late_spikes`, if it leaves a spiking neuron.
 
     Raises
     ------
@@ -171,12 +171,12 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
 
 
 def _waits(name: str, lags: Mapping[str, Array]) -> bool:
-    """Return whether all values that leave a node entered it at least a step earlier."""
+    """Return whether node `name` delays all its values by at least one step."""
     return name in lags and lags[name].min() > 0
 
 
 def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
-    """Yield the back edges of a depth-first traversal from the inputs, in the order of the file."""
+    """Yield the back edges of a depth-first traversal from the inputs, in file order."""
     targets = unfolded.targets()
     inputs = [name for name, node in unfolded.nodes.items() if node.type == "Input"]
     state: dict[str, str] = {}
@@ -202,7 +202,7 @@ def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
 
 
 def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str, Array]) -> list[str]:
-    """Return the nodes, each after those that it reads in the same step."""
+    """Return the nodes in evaluation order within a step."""
     return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _waits(edge[1], lags)])
 
 
@@ -220,7 +220,7 @@ def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
     try:
         return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
     except nx.NetworkXUnfeasible:
-        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.") from None
+        raise NirSimulationError("a cycle contains neither a neuron nor a delay of at least one step.") from None
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------------
@@ -232,21 +232,21 @@ def entering_shapes(
     leaving: Callable[[NirNode, Shape], Shape],
     readable: Callable[[NirNode, Shape], Shape | None],
 ) -> dict[str, Shape]:
-    """Return the shape that each node reads.
+    """Return the input shape of each node.
 
-    Values keep the shape in which they leave a node; a node without a fixed shape reads the input with the
-    most axes, else the shape of its fields.
+    Values keep the output shape of their node. A node without a fixed shape reads the input with the
+    most axes, or if it has none, the shape of its fields.
 
     Parameters
     ----------
     unfolded
-        The nodes.
+        The flattened graph.
     own
         Returns the only shape that a node can read, or None.
     leaving
         Returns the output shape of a node for an input shape.
     readable
-        Returns the last axes of a shape, those that a node reads. Leading axes of size 1 that an Input declares (the exporter's
+        Returns the last axes of a shape, which a node reads. Leading axes of size 1 that an Input declares (the exporter's
         batch) are removed.
 
     Raises
@@ -286,7 +286,7 @@ def entering_shapes(
             fix_shape(name, shape)
     unknown = [name for name in unfolded.nodes if name not in found]
     if unknown:
-        raise NirSimulationError(f"no field or source defines the shape of {', '.join(map(repr, unknown[:6]))}.")
+        raise NirSimulationError(f"neither fields nor sources define the shape of {', '.join(map(repr, unknown[:6]))}.")
     return found
 
 

@@ -1,1 +1,1 @@
-"""Read NIR files as flat, checked NIR graphs."""
+"""Read NIR files into flattened, checked NIR graphs."""

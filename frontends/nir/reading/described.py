@@ -1,7 +1,7 @@
-"""NIR files written by snnc: the graph in their description, if it computes the same as the file's own nodes.
+"""Use the graph that snnc described in a NIR file it wrote, if it computes the same as the file's own nodes.
 
-The description refers to arrays of the graph from the file's nodes: ``[node, field, shape]``, so weights and time constants
-are those of the file.
+The description refers to arrays of the graph built from the file's nodes by ``[node, field, shape]``, so weights and time constants
+always come from the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEPS: Final = 16
 _DELAYS: Final = 48
 _ROUNDS: Final = 3
 _SMALL_WORK: Final = 1e7
-"""Maximum operations for which the comparison uses several inputs."""
+"""Number of operations up to which the comparison uses several random inputs."""
 _TOLERANCE: Final = 1e-4
 
 
@@ -40,7 +40,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     written
         The graph that a reader would build from the file's nodes.
     names
-        Node of `graph` -> node of the file, without nodes that the file does not need.
+        File node by node of `graph`, without nodes that the file does not need.
     """
 
     def place_of(node: str, field: str) -> list[Any] | None:
@@ -59,7 +59,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
-    """Return the graph that snnc described in a file whose nodes define `graph`; if the two differ, `graph` and the reason."""
+    """Return the graph that snnc described in a file, or `graph`, from the file's nodes, with a note on why the description is not used."""
     try:
         if dialect.name != "nir":
             raise NirDescriptionError(f"the nodes are read with the conventions of {dialect.name}")
@@ -68,13 +68,13 @@ def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
         _compare(found.graph, graph, names)
     except Exception as error:  # the description is untrusted, and the nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
-        graph.assumptions.append(f"The file holds snnc's description of its network, which is not used: {reason}.")
+        graph.assumptions.append(f"The file contains snnc's description of its network, which is not used: {reason}.")
         return graph
     return found.graph
 
 
 def _array_at(graph: Graph, place: Any) -> Array | None:
-    """Return the array at ``[node, field, shape]``."""
+    """Return the array of `graph` at ``[node, field, shape]``; None if there is none."""
     match place:
         case [str(node), str(field), list(shape)] if node in graph.nx and all(type(n) is int for n in shape):
             operation, kind, _, key = graph.operation(node), *field.partition(".")
@@ -94,12 +94,12 @@ def _array_at(graph: Graph, place: Any) -> Array | None:
 
 
 def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
-    """Run the described graph and that of the nodes side by side on random input.
+    """Run the described graph and the graph of the nodes on random input and compare them.
 
     Raises
     ------
     SnncError
-        Their results differ.
+        The results differ.
     """
     ports = [verify(graph) for graph in (one, other)]
     for kind in (Input, Output):
@@ -107,14 +107,14 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
             raise NirDescriptionError("its inputs or outputs are not those of the file")
     ours, theirs = (work_of(graph, found) for graph, found in zip((one, other), ports, strict=True))
     if far_more_work(ours, theirs):
-        raise NirDescriptionError(f"it takes {ours:,} operations per step, and the nodes of the file {theirs:,}")
+        raise NirDescriptionError(f"it needs {ours:,} operations per step, but the nodes of the file need {theirs:,}")
     inputs = dict(one.of_type(Input))
     if any(op.shape != other.operation(names[n]).shape for n, op in inputs.items()):  # type: ignore[union-attr]  # an Input, by its name
-        raise NirDescriptionError("its inputs have other shapes than those of the file")
+        raise NirDescriptionError("its inputs differ in shape from those of the file")
     steps = _STEPS + min(_DELAYS, sum(e.delay for e in one.edges))
     work = _BATCH * steps * theirs
     if work > MAX_WORK:
-        raise NirDescriptionError(f"{steps} steps take {work:,} operations, too many to compare it with the nodes of the file")
+        raise NirDescriptionError(f"{steps} steps need {work:,} operations, too many for comparing it with the nodes of the file")
     for seed in range(_ROUNDS if work < _SMALL_WORK else 1):
         _run(one, other, names, steps, seed)
 

@@ -1,4 +1,4 @@
-"""The node types of NIR 1.0.8 and their fields in a file."""
+"""Node types of NIR 1.0.8, and their fields in a file."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "CubaLI": (("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",)),
     "CubaLIF": (("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in")),
 }
-"""Node type to its required and its optional fields; files before NIR 1.0.5 have no ``v_reset``."""
+"""Required and optional fields by node type; files older than NIR 1.0.5 have no ``v_reset``."""
 
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
-"""Members of a node without information beyond its fields."""
+"""Members of a node that contain no further information."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
-"""Types with a state: a cycle through one of them is well defined."""
+"""Types with a state; a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
-"""Types whose fields contain one value per neuron, or one for all."""
+"""Types whose fields contain one value per neuron, or a single value for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 """Types that reset."""
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
-"""Fields that must be above zero, because they are divisors."""
+"""Fields that must be above 0, because they are divisors."""
 WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
-"""Fields of whole numbers."""
+"""Fields that contain integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +51,13 @@ class NirNode:
     Parameters
     ----------
     path
-        Its place, for messages: names from the outermost graph inwards.
+        Names from the outermost graph inwards, for messages.
     type
         One of :data:`TYPES`.
     fields
-        Numbers by name.
+        Arrays by field name.
     words
-        Text by name (a convolution's padding ``"same"`` or ``"valid"``).
+        Texts by field name (a convolution's padding ``"same"`` or ``"valid"``).
     """
 
     path: str
@@ -68,7 +68,7 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """A graph as stored in the file: nodes and graphs by name, edges, the numbers of its metadata, and snnc's unparsed note."""
+    """A graph as stored in the file: nodes and nested graphs by name, edges, numbers of its metadata, and snnc's unparsed note."""
 
     path: str
     nodes: Mapping[str, NirNode | NirGraph]

@@ -1,4 +1,4 @@
-"""Flatten nested NIR graphs into one."""
+"""Flatten nested NIR graphs into one graph."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 JUNCTION: Final = "Junction"
-"""Type of nodes that replace a nested graph's Input and Output: their inputs are summed and passed on."""
+"""Type of nodes that replace the Input and Output of a nested graph; they pass on the sum of their inputs."""
 
 
 @dataclass
 class Flat:
-    """Nodes by path, and edges between them; nothing is nested."""
+    """A flattened graph: nodes by path, and edges."""
 
     nodes: dict[str, NirNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
@@ -31,21 +31,21 @@ class Flat:
         self._out_of.setdefault(source, []).append(target)
 
     def into(self, name: str) -> list[str]:
-        """Return the nodes with an edge to `name`."""
+        """Return the sources of edges to `name`."""
         return self._into.get(name, [])
 
     def out_of(self, name: str) -> list[str]:
-        """Return the nodes that `name` has an edge to."""
+        """Return the targets of edges from `name`."""
         return self._out_of.get(name, [])
 
 
 def flatten(graph: NirGraph) -> Flat:
-    """Inline nested graphs; an edge to one enters its only Input, an edge from one leaves its only Output.
+    """Inline nested graphs; an edge to a nested graph enters its only Input, an edge from it leaves its only Output.
 
     Raises
     ------
     NirError
-        An edge is wrong, or a nested graph has several inputs or outputs.
+        An edge is invalid, or a nested graph has several inputs or outputs.
     """
     flat = Flat()
     _inline(graph, flat, outermost=True)
@@ -54,7 +54,7 @@ def flatten(graph: NirGraph) -> Flat:
 
 
 def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[str, str]]:
-    """Copy `graph` into `flat`; return the entry and the exit of each of its nodes."""
+    """Copy `graph` into `flat`; return the paths at which edges enter and leave each of its nodes."""
     ends: dict[str, tuple[str, str]] = {}
     for name, node in graph.nodes.items():
         if isinstance(node, NirGraph):
@@ -73,7 +73,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Return the path of the graph's only Input or Output; empty if it has none or several."""
+    """Return the path of the graph's only Input or Output; empty if there is not exactly one."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 
@@ -112,7 +112,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
 
 
 def _add_ends(flat: Flat) -> None:
-    """Put an Input before nodes without a source and an Output after those without a target, as the nir package does."""
+    """Add an Input to nodes without a source and an Output to nodes without a target, as the nir package does."""
     if not flat.edges:
         raise NirUnconnectedError(f"the graph has {len(flat.nodes)} nodes and no edges; connect an Input with an Output.")
     for name, node in list(flat.nodes.items()):
@@ -149,7 +149,7 @@ def _check_end(name: str, node: NirNode, flat: Flat) -> None:
 
 
 def unused_name(wanted: str, names: Container[str]) -> str:
-    """Return `wanted`, with a number appended if it is among `names`."""
+    """Return `wanted`, with a number appended if it is in `names`."""
     found, number = wanted, 1
     while found in names:
         found, number = f"{wanted}_{number}", number + 1

@@ -20,19 +20,19 @@ from snnc.frontends.nir.windows import check_bias, leaving_shape
 
 @dataclass
 class Shapes:
-    """Input shape and output shape of each node."""
+    """Input and output shape of each node."""
 
     entering: dict[str, Shape] = field(default_factory=dict)
     leaving: dict[str, Shape] = field(default_factory=dict)
 
 
 def infer(flat: Flat) -> Shapes:
-    """Find and check all shapes.
+    """Infer and check the shapes of all nodes.
 
     Raises
     ------
     NirShapeError
-        Shapes do not fit together, or cannot be found.
+        Shapes do not match, or cannot be inferred.
     """
     shapes = Shapes()
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
@@ -50,8 +50,8 @@ def infer(flat: Flat) -> Shapes:
     left = [name for name in flat.nodes if name not in shapes.entering]
     if left:
         raise NirShapeError(
-            f"the shape of {', '.join(map(repr, left[:10]))} cannot be found: neither their fields nor their sources define it; "
-            "give Input its shape, or neurons one value each."
+            f"the shape of {', '.join(map(repr, left[:10]))} cannot be inferred: neither their fields nor their sources define it; "
+            "add the shape to the Input, or one value per neuron to the neurons."
         )
     for source, target in flat.edges:
         _check_edge(flat, shapes, source, target)
@@ -59,7 +59,7 @@ def infer(flat: Flat) -> Shapes:
 
 
 def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
-    """Find the shapes of a node; with `wait`, only once all its inputs are known, unless the node itself defines its shape."""
+    """Infer the shapes of a node; with `wait`, only if all its inputs are known or the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
     known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
@@ -83,7 +83,7 @@ def _check(shape: Shape, node: NirNode) -> None:
 
 
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Return the input shape of `node`: from its fields, else from its inputs."""
+    """Return the input shape of `node`: from its fields, else from its inputs; None if it is unknown so far."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:
@@ -104,7 +104,7 @@ def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shap
 
 
 def _convolved(node: NirNode) -> Shape | None:
-    """Return the channels and the axes that a convolution declares."""
+    """Return the input shape declared by a convolution: channels and axes; None if it declares none."""
     declared = node.fields.get("input_shape")
     rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
     if declared is None or declared.size != rank:
@@ -113,7 +113,7 @@ def _convolved(node: NirNode) -> Shape | None:
 
 
 def _channels(node: NirNode) -> int:
-    """Return the channels that a convolution reads."""
+    """Return the number of input channels of a convolution."""
     return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
 
 
@@ -130,12 +130,12 @@ def _columns(node: NirNode) -> Shape:
 
 
 def _field_shape(node: NirNode) -> Shape:
-    """Return the shape that the fields of an elementwise node have in common; single values fit any."""
+    """Return the common shape of an elementwise node's fields; single values fit any shape."""
     found: Shape = ()
     for name, array in node.fields.items():
         if array.size > 1 and size(found) > 1 and array.shape != found:
             raise NirShapeError(
-                f"{name} of {node.path!r} ({node.type}) has the shape {list(array.shape)}, its other fields {list(found)}; "
+                f"{name} of {node.path!r} ({node.type}) has the shape {list(array.shape)}, but its other fields have {list(found)}; "
                 "they must be equal."
             )
         if array.size > size(found) or (array.size == 1 and len(array.shape) > len(found) and size(found) == 1):
@@ -153,7 +153,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Remove leading axes of size 1 (the batch of the exporter's sample) that no reader of an Input takes."""
+    """Remove leading axes of size 1, the batch of the exporter's sample, that no reader of an Input expects."""
     readers = [_readable(flat.nodes[target], declared) for target in flat.out_of(name)]
     readable = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if readable == declared or declared != (*(1,) * (len(declared) - len(readable)), *readable):
@@ -163,7 +163,7 @@ def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
 
 
 def _readable(node: NirNode, declared: Shape) -> Shape:
-    """Return the only shape that `node` can read, empty if it reads any; a convolution fixes its channels."""
+    """Return the only shape that `node` can read; empty if it reads any. A convolution fixes its channels."""
     match node.type:
         case "Affine" | "Linear":
             return _columns(node)
@@ -205,7 +205,7 @@ def _check_edge(flat: Flat, shapes: Shapes, source: str, target: str) -> None:
     ends = f"{source!r} ({flat.nodes[source].type}) -> {target!r} ({flat.nodes[target].type})"
     if size(leaving) != size(entering):
         raise NirShapeError(
-            f"{ends}: the first gives {list(leaving)} ({size(leaving)} values), "
-            f"the second takes {list(entering)} ({size(entering)} values)."
+            f"{ends}: the first returns {list(leaving)} ({size(leaving)} values), "
+            f"but the second reads {list(entering)} ({size(entering)} values)."
         )
     flat.notes.append(f"{ends}: values of shape {list(leaving)} are read as {list(entering)}, in the same order.")

@@ -1,4 +1,4 @@
-"""Read a NIR file as a graph, checked node by node."""
+"""Read a NIR file as a nested graph, and check each node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from snnc.frontends.nir.reading.storage import HdfFile
 MAX_DEPTH: Final = 32
 """Maximum nesting depth of graphs."""
 MAX_RANK: Final = 64
-"""Maximum number of axes of an array; fields of whole numbers have one number per axis."""
+"""Maximum number of axes of an array; fields of integers have one per axis."""
 
 
 def read_nir(path: Path) -> NirGraph:
@@ -36,7 +36,7 @@ def read_nir(path: Path) -> NirGraph:
     Raises
     ------
     NirError
-        A part of the file is wrong; the class of the error says which.
+        A part of the file is invalid; the class of the error says which.
     """
     storage = HdfFile(path)
     try:
@@ -58,10 +58,10 @@ class _FileReader:
         if not isinstance(group, h5py.Group) or "type" not in group:
             held = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
             raise NotNirError(
-                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type; it holds {held}. Write it with nir.write."
+                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type, only {held}. Write it with nir.write."
             )
         if self._type(group, "the root") != "NIRGraph":
-            raise NotNirError(f"{path} holds a single {self._type(group, 'the root')}; snnc reads a NIRGraph with Input and Output.")
+            raise NotNirError(f"{path} contains a single {self._type(group, 'the root')}; snnc reads a NIRGraph with Input and Output.")
         return self._graph(group, "", ())
 
     def _graph(self, group: Any, path: str, above: tuple[Any, ...]) -> NirGraph:
@@ -69,11 +69,11 @@ class _FileReader:
         if len(above) >= MAX_DEPTH:
             raise NirNestingError(f"{where} is nested {len(above)} graphs deep; snnc reads at most {MAX_DEPTH}.")
         if group.id in above:
-            raise NirNestingError(f"{where} contains itself; a graph can only hold others.")
+            raise NirNestingError(f"{where} contains itself; graphs can only contain other graphs.")
         members = self.storage.names(group, where)
         nodes, edges = (self.storage.member(group, name, where) for name in ("nodes", "edges"))
         if not isinstance(nodes, h5py.Group) or edges is None:
-            raise NotNirError(f"{where} has no {'edges' if isinstance(nodes, h5py.Group) else 'nodes'}, but {', '.join(members)}.")
+            raise NotNirError(f"{where} has no {'edges' if isinstance(nodes, h5py.Group) else 'nodes'}, only {', '.join(members)}.")
         found: dict[str, NirNode | NirGraph] = {}
         self._nodes(nodes, path, "", (*above, group.id), found)
         notes = None if path else self._notes(group, where)
@@ -108,7 +108,7 @@ class _FileReader:
             raise NirFieldError(f"{where} has no {', '.join(missing)}; it has {', '.join(members)}.")
         if unknown:
             raise NirFieldError(
-                f"{where} has the field {unknown[0][:60]!r}, which NIR does not define for it; leaving it out could change its meaning."
+                f"{where} has the field {unknown[0][:60]!r}, which NIR does not define for it; ignoring it could change its meaning."
             )
         fields: dict[str, Array] = {}
         words: dict[str, str] = {}
@@ -131,7 +131,7 @@ class _FileReader:
         return self.storage.text(self.storage.member(group, "type", where), f"the type of {where}")
 
     def _notes(self, group: Any, where: str) -> str | None:
-        """Return the note of snnc in the metadata of a file that it wrote."""
+        """Return snnc's note in the metadata of a file that it wrote; None in other files."""
         members = self.storage.member(group, "metadata", where)
         dataset = self.storage.member(members, KEY, f"the metadata of {where}") if isinstance(members, h5py.Group) else None
         return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None
@@ -162,10 +162,10 @@ def _check_values(fields: Mapping[str, Array], where: str) -> None:
         if name in WHOLE and array.dtype.kind != "i":
             whole = np.rint(array)
             if not np.array_equal(whole, array) or (array.size and np.abs(whole).max() > 2**31):
-                raise NirFieldError(f"{name} of {where} is {array.tolist()!s:.60}; whole numbers are needed.")
+                raise NirFieldError(f"{name} of {where} is {array.tolist()!s:.60}; it must contain whole numbers.")
         if name in POSITIVE and array.size and array.min() <= 0:
             raise NirTimeConstantError(
                 f"{name} of {where} is {array.min():g} ({int((array <= 0).sum())} of {array.size}); a time constant must be above 0 s."
             )
         if array.size == 0 and name not in ("shape", "input_shape"):
-            raise NirFieldError(f"{name} of {where} has the shape {list(array.shape)}: no values.")
+            raise NirFieldError(f"{name} of {where} has the shape {list(array.shape)}, without values.")

@@ -1,4 +1,4 @@
-"""Defensive reading of HDF5: only plain members of the file itself are read, after their sizes were checked."""
+"""Read HDF5 defensively: only plain members of the file itself, after checking their sizes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError,
 MAX_BYTES: Final = 2**31
 """Maximum total bytes of all datasets of a file."""
 MAX_MEMBERS: Final = 20_000
-"""Maximum total of nodes, graphs and fields of a file."""
+"""Maximum number of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
 MAX_TEXT: Final = 4_096
-"""Maximum bytes of a name."""
+"""Maximum size of a name in bytes."""
 MAX_CHUNKS: Final = 2**18
-"""Maximum chunks of all datasets of a file; HDF5 looks up each one."""
+"""Maximum number of chunks of all datasets of a file; HDF5 looks up each one."""
 MAX_ABSENT: Final = 1_000
-"""Maximum chunks that were never written."""
+"""Maximum number of chunks that were never written."""
 _ADDRESS: Final = 8
-"""Bytes of an address in a file, and of a length."""
+"""Size in bytes of addresses and lengths in the file."""
 _EXPANSION: Final = 1_100
-"""A byte of deflated data contains at most 1032 bytes; a dataset that claims more was never written."""
+"""Largest accepted ratio of array size to file size; deflate reaches 1032, so a larger array was never written."""
 
 
 class HdfFile:
-    """An open HDF5 file, with the remaining read limits.
+    """An open HDF5 file with read limits.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class HdfFile:
         self.file.close()
 
     def names(self, group: Any, where: str) -> tuple[str, ...]:
-        """Return the names of the members of `group`, in the order of the file."""
+        """Return the names of the members of `group`, in file order."""
         self.members -= len(group)
         if self.members < 0:
             raise NirTooLargeError(f"{where} brings the file to more than {MAX_MEMBERS:,} nodes and fields; split the network.")
@@ -72,54 +72,54 @@ class HdfFile:
         return found
 
     def member(self, group: Any, name: str, where: str) -> Any:
-        """Return a member of `group`, or None if it has none of this name."""
+        """Return the member `name` of `group`; None if there is none."""
         link = group.get(name, getlink=True)
         if link is None:
             return None
         if not isinstance(link, h5py.HardLink):
             kind = "an external link" if isinstance(link, h5py.ExternalLink) else "a soft link"
             raise NirLinkError(
-                f"{where}: {name!r} is {kind} to {str(link.path)[:100]!r}; snnc follows no links. Copy its target into the file."
+                f"{where}: {name!r} is {kind} to {str(link.path)[:100]!r}; snnc does not follow links. Copy its target into the file."
             )
         return group[name]
 
     def numbers(self, dataset: Any, where: str) -> Array:
-        """Read a dataset of numbers: integers as int64, all others as float32 or float64.
+        """Read a dataset of numbers: integers as int64, others as float32 or float64.
 
         Raises
         ------
         NirError
-            The dataset does not contain numbers, is too large, or is stored elsewhere.
+            The dataset does not contain numbers, is too large, or is stored outside the file.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
-            raise NirFieldError(f"{where} holds {_kind(dataset.dtype)}; numbers are needed.")
+            raise NirFieldError(f"{where} contains {_kind(dataset.dtype)} instead of numbers.")
         array = np.asarray(dataset[()])
         if array.dtype.kind == "f":
             return array if array.dtype == np.float32 else array.astype(np.float64)
         if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-            raise NirFieldError(f"{where} holds {array.max()}, more than a 64-bit integer can hold.")
+            raise NirFieldError(f"{where} contains {array.max()}, which does not fit a 64-bit integer.")
         return array.astype(np.int64)
 
     def text(self, dataset: Any, where: str) -> str:
-        """Read a dataset of one string."""
+        """Read a dataset that contains a name."""
         self._check(dataset, where)
-        # HDF5 can crash on data of other types that a damaged file declares, so that they are not read
+        # HDF5 can crash on other types declared by a damaged file, so they are not read.
         readable = h5py.check_string_dtype(dataset.dtype) is not None and dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT
         value = np.asarray(dataset[()], object).reshape(-1)[0] if readable else None
         found = _decoded(value)
         if found is None:
-            raise NirFieldError(f"{where} holds {_kind(dataset.dtype)}; one name is needed.")
+            raise NirFieldError(f"{where} contains {_kind(dataset.dtype)} instead of one name.")
         return found
 
     def long_text(self, dataset: Any, where: str) -> str:
-        """Read a dataset of one string of any length; bytes that are not UTF-8 are replaced."""
+        """Read a dataset of one string of any length; invalid UTF-8 is replaced."""
         self._check(dataset, where)
         value = np.asarray(dataset[()], object).reshape(-1)[0]
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def is_text(self, dataset: Any) -> bool:
-        """Return whether a dataset contains one string."""
+        """Return whether a dataset contains a single string."""
         return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
 
     def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -135,21 +135,21 @@ class HdfFile:
             return ()
         if dataset.ndim != 2 or dataset.shape[1] != 2 or h5py.check_string_dtype(dataset.dtype) is None:
             raise NirEdgeError(
-                f"{where} is {_kind(dataset.dtype)} of shape {list(dataset.shape)}; edges are pairs of node names, [edges, 2]."
+                f"{where} is {_kind(dataset.dtype)} of shape {list(dataset.shape)}; edges must be pairs of node names, [edges, 2]."
             )
         if len(dataset) > MAX_EDGES:
-            raise NirTooLargeError(f"{where}: {len(dataset):,} edges are more than the {MAX_EDGES:,} that are read; split the network.")
+            raise NirTooLargeError(f"{where}: {len(dataset):,} edges exceed the maximum of {MAX_EDGES:,}; split the network.")
         found = []
         for source, target in dataset[()]:
             names = _decoded(source), _decoded(target)
             if names[0] is None or names[1] is None:
-                raise NirEdgeError(f"{where} holds ({source!r:.60}, {target!r:.60}); both must be names in UTF-8.")
+                raise NirEdgeError(f"{where} contains ({source!r:.60}, {target!r:.60}); both must be names in UTF-8.")
             found.append((names[0], names[1]))
         return tuple(found)
 
     def _check(self, dataset: Any, where: str) -> None:
         if not isinstance(dataset, h5py.Dataset):
-            raise NirFieldError(f"{where} is a group of HDF5; it must be a dataset.")
+            raise NirFieldError(f"{where} is an HDF5 group; it must be a dataset.")
         if dataset.is_virtual or dataset.external:
             raise NirLinkError(f"{where} is stored in another file (a virtual or external dataset); copy its values into this one.")
         if dataset.shape is None:
@@ -161,8 +161,8 @@ class HdfFile:
         chunk = math.prod(dataset.chunks) if dataset.chunks else 0
         if count > MAX_ELEMENTS:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)}: {count:,} values, more than the {MAX_ELEMENTS:,} that can be "
-                "addressed; split the network."
+                f"{where} has the shape {list(dataset.shape)}: {count:,} values, more than the maximum of {MAX_ELEMENTS:,}; split the "
+                "network."
             )
         if max(count, chunk) * width > self.bytes:
             raise NirTooLargeError(
@@ -170,7 +170,7 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file holds {self.size:,}: "
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file only {self.size:,} bytes: "
                 "its values were never written. Write the file again."
             )
         self.bytes -= count * width
@@ -192,14 +192,14 @@ class HdfFile:
 
 
 def _reason(error: OSError) -> str:
-    """Return HDF5's message, without its details."""
+    """Return HDF5's message without details."""
     text = error.strerror or str(error)
     inner = text.partition("(")[2] if text.startswith(("Unable", "[Errno")) else text
     return (inner or text).partition("\n")[0].partition(", time =")[0].rstrip(")")[:160]
 
 
 def _check_name(name: object, where: str) -> None:
-    """Refuse names that h5py returns as bytes because they are not UTF-8."""
+    """Refuse a name that is not UTF-8 (h5py returns it as bytes) or is too long."""
     if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
         raise NirFieldError(f"{where} has a member whose name is not UTF-8 text of at most {MAX_TEXT} bytes: {name!r:.60}.")
 
@@ -224,7 +224,7 @@ _HEAD: Final = 16
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file with a heap of variable-length text that does not end: the HDF5 library would read it forever.
+    """Refuse a file with an endless heap of variable-length text, which the HDF5 library would read forever.
 
     A heap is ``GCOL``, a version, its size in 8 bytes, then objects: a number (0 for free space) in 2 bytes, 6 bytes, a size in 8 bytes,
     and the data in multiples of 8 bytes (HDF5 file format specification, "Global Heap").
@@ -232,7 +232,7 @@ def check_heaps(path: Path) -> None:
     Raises
     ------
     UnreadableNirError
-        The file has such a heap.
+        The file contains such a heap.
     """
     with path.open("rb") as file:
         if not path.stat().st_size:
@@ -253,7 +253,7 @@ def _starts(data: mmap.mmap) -> Iterator[int]:
 def _sound(data: mmap.mmap, start: int) -> bool:
     end = start + _number(data, start + 8, 8)
     if end > len(data):
-        return True  # HDF5 refuses it itself
+        return True  # HDF5 itself refuses it
     at = start + _HEAD
     while at + _HEAD <= end:
         length = _number(data, at + 8, 8)

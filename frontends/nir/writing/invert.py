@@ -1,4 +1,4 @@
-"""Neurons of a graph as neurons of NIR."""
+"""Convert a graph's neurons to NIR's neurons."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ Fields: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class _Form:
-    """A neuron that NIR can express, and the names in its equations."""
+    """A neuron model that NIR can express, and its node type."""
 
     kind: str
     standard_form: bool
-    """Whether the equations have dt, tau and r as in the standard, rather than the library's factors."""
+    """Whether the equations contain dt, tau and r as in the standard, instead of the library's factors."""
     model: NeuronModel
 
 
 def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Fields]:
-    """Return the type and the fields of the NIR node that corresponds to `population`.
+    """Return the type and the fields of the NIR node for `population`.
 
     Parameters
     ----------
     name
         Name of the population, for messages.
     population
-        The neurons.
+        The population.
     dt
         Seconds per step.
 
@@ -78,7 +78,7 @@ def _forms() -> Iterator[_Form]:
 
 
 def _same(one: NeuronModel, other: NeuronModel) -> bool:
-    """Compare everything except names of models and default values."""
+    """Return whether two models are equal, apart from their names and default values."""
     return (one.inputs, list(one.states), set(one.parameters), one.equations, one.outputs) == (
         other.inputs,
         list(other.states),
@@ -89,10 +89,10 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Return the fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
+    """Return the fields for equations with dt, tau and r; time constants are scaled if their dt differs."""
     del where
-    standard_form = values["dt"]
-    scale = np.asarray(1.0) if (standard_form.astype(np.float32) == np.float32(dt)).all() else dt / standard_form
+    own_dt = values["dt"]
+    scale = np.asarray(1.0) if (own_dt.astype(np.float32) == np.float32(dt)).all() else dt / own_dt
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
     fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
     if kind in ("I", "IF"):
@@ -101,7 +101,7 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> 
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Return the fields of equations with a factor per step, gain 1 and leak 0."""
+    """Return the fields for equations with a factor per step, gain 1 and leak 0."""
     fields = _thresholds(kind, values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}
@@ -122,25 +122,25 @@ def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
 def _tau(factor: Array, dt: float, where: str) -> Array:
     if (factor >= 1).any():
         raise NotInNirError(
-            f"{where} keeps {factor.max():g} of its state per step; with a time constant of NIR it keeps less than 1. "
+            f"{where} keeps {factor.max():g} of its state per step, but a NIR time constant requires less than 1. "
             "Use a neuron without leak (IF, I)."
         )
     return np.asarray(dt / (1 - factor))
 
 
-# ---- neurons whose equations are written in another way ---------------------------------------------------------------
+# ---- neurons with other equations -------------------------------------------------------------------------------------
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Spikes used to compare two neurons."""
+"""Spike patterns with which two neurons are compared."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:
-    """Find the neuron of NIR that responds to every current, with and without spikes, as `population` does."""
+    """Return the NIR neuron that responds to every current like `population`, with and without spikes."""
     facts = recognise(population.model, population.parameters)
     if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
         raise NotInNirError(
-            f"{where} has equations that belong to none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
-            f"{population.model.text.replace(chr(10), '; ')[:200]}. NIR cannot express adaptation and further states."
+            f"{where} has the equations of no NIR neuron (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
+            f"{population.model.text.replace(chr(10), '; ')[:200]}. NIR cannot express adaptation or other states."
         )
     kind = "CubaLI" if facts.name == "LI" and facts.syn_decay is not None else facts.name
     reason = _reason(facts)
@@ -148,24 +148,24 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
         fields = {k: _spread(v, population) for k, v in _from_facts(kind, facts, dt, where).items()}
         if _equal(population, nir_population(NirNode("", kind, fields), population.shape, dt, find_dialect("nir"))):
             return kind, fields
-        reason = "is reset differently from NIR's neurons, which are set to v_reset at once"
+        reason = "is reset differently from NIR's neurons, which are immediately set to v_reset"
     raise NotInNirError(f"{where} {reason}. Choose a neuron that NIR has, or keep the model in snnc's own form.")
 
 
 def _reason(facts: Facts) -> str:
-    """Return why NIR cannot express a neuron; empty if it may."""
+    """Return why NIR cannot express a neuron; empty if no reason is found."""
     if facts.threshold is None:
         return ""
     if facts.compare != ">":
-        return "fires at or above its threshold; NIR's neurons fire above it"
+        return "fires at or above its threshold, but NIR's neurons fire above it"
     return {
-        "subtract": "subtracts its threshold at a spike; NIR's neurons are reset to v_reset",
-        "none": "is not reset by its spikes; NIR's neurons are reset to v_reset",
+        "subtract": "subtracts its threshold at a spike, but NIR's neurons are reset to v_reset",
+        "none": "is not reset by its spikes, but NIR's neurons are reset to v_reset",
     }.get(facts.reset, "")
 
 
 def _equal(one: Population, other: Population) -> bool:
-    """Compare the responses of the default outputs."""
+    """Return whether the default outputs of two populations respond equally."""
     neurons = math.prod(one.shape)
     for pattern in _PATTERNS:
         oracle = Oracle(pattern)
@@ -188,7 +188,7 @@ def _from_facts(kind: str, facts: Facts, dt: float, where: str) -> Fields:
     if kind in ("I", "IF"):
         if np.any(facts.drive):
             raise NotInNirError(
-                f"{where} adds a constant in every step; NIR's {kind} has no leak. Put it into the bias of the layer before."
+                f"{where} adds a constant at every step, but NIR's {kind} has no leak. Put it into the bias of the preceding layer."
             )
         return {"r": facts.gain / dt, **fields}
     tau = _tau(facts.decay, dt, where)

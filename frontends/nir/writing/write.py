@@ -31,7 +31,7 @@ _ADVICE: Final = "Write it as .onnx, or change the network."
 
 
 def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
-    """Write `graph` to a NIR file that all readers of the standard understand in the same way.
+    """Write `graph` to a NIR file that all readers of the standard interpret in the same way.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Sentences about properties missing from the file.
+        Sentences about properties that the file cannot contain.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
 
 
 class _NirWriter:
-    """Turns operations into nodes and edges into NIR's, which have no delays."""
+    """Converts operations to NIR nodes, and edges with delays to NIR edges, which have none."""
 
     def __init__(self, graph: Graph, dt: float) -> None:
         self.graph, self.dt = graph, dt
@@ -82,7 +82,7 @@ class _NirWriter:
         self.notes: list[str] = []
 
     def network(self) -> tuple[Any, tuple[str, ...]]:
-        """Return the NIRGraph, and sentences about missing properties."""
+        """Return the NIRGraph, and sentences about properties that it cannot contain."""
         passing = [n for n in self.graph.names if self._passes_on(n)]
         for edge in self.graph.edges:
             self._check_port(edge)
@@ -109,7 +109,7 @@ class _NirWriter:
         operation = self.graph.operation(edge.source)
         if isinstance(operation, Population) and edge.source_port != operation.model.outputs[0]:
             raise NotInNirError(
-                f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}; a neuron of NIR has "
+                f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}, but a NIR neuron has "
                 f"only its output {operation.model.outputs[0]!r}. {_ADVICE}"
             )
 
@@ -121,12 +121,12 @@ class _NirWriter:
         match operation:
             case ir.Input(layout=layout):
                 if layout.time_axis is None:
-                    raise NotInNirError(f"the input {name!r} is the same at every step; inputs of NIR are sequences. {_ADVICE}")
+                    raise NotInNirError(f"the input {name!r} is the same at every step, but NIR inputs are sequences. {_ADVICE}")
                 return nir.Input(np.array(operation.shape))
             case ir.Output(readout=readout) as output:
                 if output != ir.Output("all", output.layout):
                     what = readout if readout != "all" else "part from some step on"
-                    raise NotInNirError(f"the output {name!r} is the {what} over time; an Output of NIR records every step. {_ADVICE}")
+                    raise NotInNirError(f"the output {name!r} is the {what} over time, but a NIR Output records every step. {_ADVICE}")
                 return nir.Output(np.array(shape))
             case ir.Sparse() as sparse:
                 dense = dense_weight(sparse)
@@ -134,7 +134,7 @@ class _NirWriter:
             case ir.Linear(weight=weight, bias=bias):
                 return nir.Linear(weight) if bias is None else nir.Affine(weight, bias)
             case ir.Scale(bias=bias) if bias is not None and np.any(bias):
-                raise NotInNirError(f"{name!r} (Scale) adds a bias; NIR's Scale only multiplies. Merge it into the layer before.")
+                raise NotInNirError(f"{name!r} (Scale) adds a bias, but NIR's Scale only multiplies. Merge it into the preceding layer.")
             case ir.Scale(weight=weight) | ir.OneToOne(weight=weight) if weight is not None:
                 return nir.Scale(np.ascontiguousarray(np.broadcast_to(weight, shape)))
             case ir.Flatten() | ir.Reshape():
@@ -160,13 +160,13 @@ class _NirWriter:
         leaving = self.shapes[name]
         found = _joined_axes(shape, leaving)
         if found is None:
-            raise NotInNirError(f"{name!r} makes {leaving} of {shape}; NIR can join axes, but not split them. {_ADVICE}")
+            raise NotInNirError(f"{name!r} reshapes {shape} to {leaving}, but NIR can only join axes. {_ADVICE}")
         return nir.Flatten({"input": np.array(shape)}, *found)
 
     # ---- edges -------------------------------------------------------------------------------------------------------
 
     def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
-        """Insert a Flatten if an array is read as a vector."""
+        """Insert a Flatten wherever an array is read as a vector."""
         found = []
         for link in links:
             leaving, entering = self.shapes[link.source], self._entering(link.target)
@@ -178,14 +178,14 @@ class _NirWriter:
                 continue
             joined = _joined_axes(leaving, entering)
             if joined is None:
-                raise NotInNirError(f"{link.target!r} reads {leaving} of {link.source!r} as {entering}; NIR can only join axes. {_ADVICE}")
+                raise NotInNirError(f"{link.target!r} reads {link.source!r}, {leaving}, as {entering}; NIR can only join axes. {_ADVICE}")
             name = self._fresh(f"{link.source}.flat")
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
             found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
         return found
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
-        """Return the edges; delays that no cycle implies, and second edges between two nodes, become Delay nodes."""
+        """Return the edges; delays not implied by a cycle, and second edges between two nodes, become Delay nodes."""
         plain = plain_links(links, self.nodes)
         edges: dict[tuple[str, str], None] = {}
         late: dict[tuple[str, int], str] = {}
@@ -215,17 +215,17 @@ class _NirWriter:
         learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]
         fixed = [n for n, o in self.graph.of_type(ir.Linear, ir.Sparse, ir.Conv) if not o.learnable]
         if learnt or fixed:
-            self.notes.append(f"NIR does not say which parameters are learnable ({', '.join([*learnt, *fixed][:6])}).")
+            self.notes.append(f"NIR does not store which parameters are learnable ({', '.join([*learnt, *fixed][:6])}).")
         if any(p.surrogate is not None for _, p in self.graph.of_type(Population)):
-            self.notes.append("NIR holds no surrogate derivatives.")
+            self.notes.append("NIR does not store surrogate derivatives.")
         if self.graph.state_inputs:
             self.notes.append(f"NIR has no inputs for initial states; {', '.join(list(self.graph.state_inputs)[:6])} are left out.")
         if any(i.kind == "spikes" for _, i in self.graph.of_type(ir.Input)):
-            self.notes.append("NIR does not say whether an input holds spikes.")
+            self.notes.append("NIR does not store whether an input carries spikes.")
 
 
 def _joined_axes(shape: Shape, leaving: Shape) -> tuple[int, int] | None:
-    """Return the first and last axis that Flatten joins to turn `shape` into `leaving`."""
+    """Return the first and last axis that a Flatten must join to turn `shape` into `leaving`; None if it cannot."""
     for first in range(len(shape)):
         for last in range(first, len(shape)):
             if (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]) == leaving:
@@ -249,7 +249,7 @@ def _convolution(name: str, conv: ir.Conv, shape: Shape) -> Any:
 
 
 def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
-    """Return the padding of each axis if both ends of every axis have the same."""
+    """Return the padding per axis if it is equal at both ends of every axis; else None."""
     return tuple(before for before, _ in padding) if all(before == after for before, after in padding) else None
 
 

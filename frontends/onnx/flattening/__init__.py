@@ -1,1 +1,1 @@
-"""ONNX graphs evaluated with known shapes, giving one flat graph of elementwise and tensor nodes."""
+"""Evaluate ONNX graphs with known shapes into one flat graph of elementwise and tensor nodes."""

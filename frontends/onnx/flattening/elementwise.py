@@ -1,4 +1,4 @@
-"""Nodes of elementwise operations in a flattened graph."""
+"""Create nodes of elementwise operations in a flattened graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, NodePool, Sh
 
 
 def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
-    """Return ``op(*inputs)`` with NumPy broadcasting; constants are evaluated and keep their structure.
+    """Return the node of ``op(*inputs)`` with NumPy broadcasting; constants are evaluated and also keep their operation.
 
     Raises
     ------
@@ -31,12 +31,12 @@ def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
 
 
 def broadcast(shapes: tuple[Shape, ...], op: str) -> Shape:
-    """Return the common shape.
+    """Return the shape to which `shapes` broadcast.
 
     Raises
     ------
     ShapeError
-        The shapes have no common shape.
+        The shapes do not broadcast.
     """
     first = shapes[0]
     if all(s == first for s in shapes):

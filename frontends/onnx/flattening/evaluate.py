@@ -1,4 +1,4 @@
-"""Evaluate nodes of a flattened graph in float64, on random inputs or those of a caller."""
+"""Evaluate nodes of a flattened graph in float64, on random or given inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_win
 
 
 class Evaluator:
-    """Values of nodes in float64 on reproducible random inputs, each computed once.
+    """Evaluates nodes in float64 on reproducible random inputs, each node once.
 
     Only the requested steps of an input are drawn.
     """
@@ -30,11 +30,11 @@ class Evaluator:
         return _evaluate(node, self._known, self._leaf, lambda n: None)
 
     def input(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return a whole input that has no time axis, in `shape`."""
+        """Return the whole of an input without time axis, of the given shape."""
         return self._draw(name, shape, -1)
 
     def step(self, name: str, shape: tuple[int, ...], t: int, axis: int | None) -> Array:
-        """Return one step of an input, its time axis of size 1; zeros before step 0."""
+        """Return one step of an input, with a time axis of size 1; zeros before step 0."""
         if axis is not None and t < 0:
             return np.zeros(shape)
         return self._draw(name, shape, t if axis is not None else -1)
@@ -53,7 +53,7 @@ class Evaluator:
 
 
 def _evaluate(root: Node, known: dict[int, Array], leaf: Callable[[Node], Array | None], computed: Callable[[Node], None]) -> Array:
-    """Return the value of `root`; every value on the way is added to `known`, and `computed` called for those with operands."""
+    """Return the value of `root`; store all intermediate values in `known`, and call `computed` for nodes with operands."""
     stack = [root]
     while stack:
         n = stack[-1]
@@ -118,7 +118,7 @@ class FileReplay:
     Parameters
     ----------
     roots
-        All nodes for which :meth:`value` will be called, repeated for each call.
+        All nodes passed to :meth:`value` later, as often as they are passed.
     feed
         The inputs.
     """
@@ -129,7 +129,7 @@ class FileReplay:
         self._left = {k: uses for k, (_, uses) in use_counts(roots).items()}
 
     def value(self, root: Node) -> Array:
-        """Return the value of one of the roots."""
+        """Return the value of a root."""
         value = _evaluate(root, self._known, self._leaf, lambda n: self._drop_used(n.inputs))
         self._drop_used((root,))
         return value
@@ -142,7 +142,7 @@ class FileReplay:
         return None
 
     def _drop_used(self, nodes: Sequence[Node]) -> None:
-        """Count one use of each node, and drop values after their last use; constants stay."""
+        """Count one use of each node, and drop values after their last use; constants are kept."""
         for n in nodes:
             self._left[n.id] -= 1
             if not self._left[n.id] and n.value is None:
@@ -154,7 +154,7 @@ class FileReplay:
 
 
 def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
-    """Return all nodes that `roots` depend on, with the number of their uses."""
+    """Return all nodes that `roots` depend on, with their numbers of uses."""
     found: dict[int, tuple[Node, int]] = {}
     stack = list(roots)
     while stack:
@@ -168,7 +168,7 @@ def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of the file: time axes, shapes, and the number of steps."""
+    """Time axes, shapes and number of steps of a file's inputs."""
 
     axes: Mapping[str, int]
     shapes: Mapping[str, Shape]
@@ -177,13 +177,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Sample:
-    """Random inputs, drawn step by step and reproducibly; those of odd seeds are four times as large."""
+    """Random inputs, reproducibly drawn step by step; those of odd seeds are four times as large."""
 
     seed: int
     inputs: Inputs
 
     def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        """Return one step of an input, with a time axis of size 1; the whole of an input without time."""
         shape, axis = self.inputs.shapes[name], self.inputs.axes.get(name)
         if axis is not None:
             shape = (*shape[:axis], 1, *shape[axis + 1 :])
@@ -206,13 +206,13 @@ class GivenInputs:
     inputs: Inputs
 
     def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        """Return one step of an input, with a time axis of size 1; the whole of an input without time."""
         axis = self.inputs.axes.get(name)
         full = self.full(name)
         return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
 
     def full(self, name: str) -> Array:
-        """Return a whole input; zeros if it is not given."""
+        """Return a whole input; zeros if it was not given."""
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)
         if part is not None and part[0] in self.arrays:
@@ -222,4 +222,4 @@ class GivenInputs:
 
 
 Feed: TypeAlias = Sample | GivenInputs
-"""A source of inputs."""
+"""A source of input values."""

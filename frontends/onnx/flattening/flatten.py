@@ -1,6 +1,6 @@
-"""Flatten an ONNX graph by running it: shapes are numbers, constants have values, everything else becomes nodes.
+"""Flatten an ONNX graph by running it with known shapes: constants are evaluated, everything else becomes nodes.
 
-Loops and scans unroll; shape computations disappear.
+Loops and scans are unrolled; shape computations disappear.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape, Su
 from snnc.frontends.onnx.flattening.operation import OnnxOperation, Subgraph
 
 Value: TypeAlias = "Node | tuple[Node, ...] | None"
-"""A tensor, a sequence of tensors, or an optional input that is not given."""
+"""A tensor, a sequence of tensors, or an omitted optional input."""
 
 Scope: TypeAlias = dict[str, Value]
 
@@ -23,18 +23,18 @@ MAX_OPERATIONS: Final = 1_500_000
 
 
 class Run:
-    """One run of a graph: the pool, the operator table, and a budget of operations.
+    """One run of a graph, with a node pool, an operator table, and a budget of operations.
 
     Parameters
     ----------
     pool
-        The pool for new nodes.
+        Pool for new nodes.
     handlers
-        The handler of each operator.
+        Handler of each operator.
     step
-        The step of this run, if the file is a single step.
+        Number of this step, if the file is a single step.
     watch
-        Names of tensors of nested graphs that are recorded in `seen`, by name and iteration.
+        Names of tensors of nested graphs to record in `seen`, by name and iteration.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Run:
         return results
 
     def graph(self, graph: Subgraph, arguments: Scope, outer: Scope | None = None) -> list[Value]:
-        """Run `graph` with its inputs bound; names of the outer scope stay visible.
+        """Run `graph` with its inputs bound; names of the outer scope are visible.
 
         Raises
         ------
         OnnxError
-            An operator cannot be read, or the graph is wrong.
+            An operator is not supported, or the graph is invalid.
         """
         scope: Scope = dict(outer or {})
         scope.update({name: self.pool.const(value) for name, value in graph.constants.items()})
@@ -70,14 +70,14 @@ class Run:
             self._step(operation, scope)
         missing = [name for name in graph.outputs if name not in scope]
         if missing:
-            raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
+            raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is not computed by any node.")
         return [scope[name] for name in graph.outputs]
 
     def _step(self, operation: OnnxOperation, scope: Scope) -> None:
         """Run one operation and bind its results in `scope`."""
         self._left -= 1
         if self._left < 0:
-            raise OnnxLimitError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")
+            raise OnnxLimitError(f"unrolling the loops needs more than {MAX_OPERATIONS:,} operations; export a single step instead.")
         handler = self._handlers.get(operation.op)
         if handler is None:
             raise UnsupportedOperatorError(
@@ -106,7 +106,7 @@ class Run:
 
 
 class OperatorCall:
-    """One application of an operator, as a handler sees it."""
+    """One call of an operator, as its handler sees it."""
 
     __slots__ = ("arguments", "operation", "run", "scope")
 
@@ -118,12 +118,12 @@ class OperatorCall:
 
     @property
     def pool(self) -> NodePool:
-        """The pool for new nodes."""
+        """Pool for new nodes."""
         return self.run.pool
 
     @property
     def where(self) -> str:
-        """The node's name in messages."""
+        """Name of the node in messages."""
         return self.operation.where
 
     def has(self, index: int) -> bool:
@@ -164,7 +164,7 @@ class OperatorCall:
         """
         value = self.node(index).value
         if value is None:
-            raise DataDependentError(f"{self.where}: its {what} depends on the network's data; snnc needs it to be constant.")
+            raise DataDependentError(f"{self.where}: its {what} depends on the network's data; snnc requires a constant.")
         return value
 
     def ints(self, index: int, what: str) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ class OperatorCall:
         return tuple(int(v) for v in self.array(index, what).reshape(-1))
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute or its default."""
+        """Return an attribute, or `default`."""
         return self.operation.attributes.get(name, default)
 
     def integer(self, name: str, default: int = 0) -> int:
@@ -183,23 +183,23 @@ class OperatorCall:
         return value
 
     def flag(self, name: str, default: int = 0) -> bool:
-        """Return an attribute that is 0 or 1; readers interpret other values differently."""
+        """Return an attribute that must be 0 or 1, because readers interpret other values differently."""
         value = self.integer(name, default)
         if value not in (0, 1):
             raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it must be 0 or 1.")
         return value == 1
 
     def numbers(self, name: str, default: Shape) -> Shape:
-        """Return an attribute of as many integers as `default` has."""
+        """Return an attribute with as many integers as `default`."""
         value = self.attribute(name)
         if value is None:
             return default
         if not isinstance(value, tuple) or len(value) != len(default):
-            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; {len(default)} numbers are needed.")
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it must have {len(default)} numbers.")
         return tuple(int(v) for v in value)
 
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
-        """Return the axes of an operator that takes them as an attribute or, in later opsets, as an input."""
+        """Return the axes of an operator that has them as an attribute or, in later opsets, as an input; None if there are none."""
         if self.has(index):
             raw: tuple[int, ...] | None = self.ints(index, "axes")
         else:
@@ -208,7 +208,7 @@ class OperatorCall:
         return None if raw is None else tuple(self.axis(a, rank) for a in raw)
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return a non-negative axis.
+        """Return `axis` as a non-negative number.
 
         Raises
         ------

@@ -1,11 +1,11 @@
-"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value if they are constant.
+"""Values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value if they are constant.
 
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather
 
-A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
+A constant computed by an elementwise operation, `linear` or `conv` keeps its operation and operands besides its value, so that the
 first time step, which exporters fold, still matches the others.
 """
 
@@ -26,14 +26,14 @@ Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
 MAX_TRIPS: Final = 20_000
-"""Maximum number of steps that are unrolled."""
+"""Maximum number of unrolled steps."""
 MAX_NODES: Final = 2_000_000
 MAX_CONSTANT: Final = 2**26
 MAX_ELEMENTS: Final = 2**31
 
 
 class Node:
-    """One value. Two nodes of one pool are the same object exactly if they compute the same value."""
+    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands."""
 
     __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
 
@@ -53,12 +53,12 @@ class Node:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """The properties that the nodes of one class must share at all steps."""
+        """Properties that the nodes of one class share at all steps."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
 class SubgraphRun(NamedTuple):
-    """One run of a node's nested graph: an output that names the node, the attribute with the graph, and the number of the run."""
+    """One run of a node's nested graph: an output that identifies the node, the attribute with the graph, and the iteration."""
 
     node: str
     attribute: str
@@ -66,7 +66,7 @@ class SubgraphRun(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file: its name, the nested runs that it is in, and the step if the file contains a single step."""
+    """A tensor of the file: its name, the nested runs that contain it, and the step if the file contains a single step."""
 
     name: str
     levels: tuple[SubgraphRun, ...]
@@ -74,19 +74,19 @@ class Tensor(NamedTuple):
 
 
 class NodePool:
-    """All nodes of one flattened graph."""
+    """All nodes of one flattened graph, without duplicates."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.folded = False
-        """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
+        """Whether several constants were multiplied into one, so that rounding differs from the file's."""
         self.slices: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
-        """Node id -> the first tensor of the file with this value; constants have no entry, and other nodes may have none."""
+        """First tensor of the file with this value, by node id; constants have no entry, and other nodes may have none."""
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = (), value: Array | None = None) -> Node:
-        """Return the node for `op` over `inputs`, reusing an existing one."""
+        """Return the node for `op` on `inputs`, creating it if it does not exist."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)
         if node is None:
@@ -95,7 +95,7 @@ class NodePool:
         return node
 
     def const(self, value: Array) -> Node:
-        """Return the leaf of a constant; equal constants are one node."""
+        """Return the leaf for a constant; equal constants are one node."""
         data = np.ascontiguousarray(value).tobytes()
         digest = data if len(data) <= 64 else hashlib.sha256(data).digest()
         key = ("const", value.dtype.str, value.shape, digest)
@@ -105,7 +105,7 @@ class NodePool:
         return node
 
     def derived(self, name: str, source: Node, make: Callable[[Array], Array]) -> Node:
-        """Return the constant ``make(source.value)``, made and hashed once for each `name` and `source`."""
+        """Return the constant ``make(source.value)``, computed once per `name` and `source`."""
         if source.value is None:
             raise ValueError("only a constant can be derived from")
         key = ("derived", name, source.id)
@@ -115,11 +115,11 @@ class NodePool:
         return node
 
     def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = ()) -> Node | None:
-        """Return the node that :meth:`make` would return if it exists already."""
+        """Return the node that :meth:`make` would return if it exists; else None."""
         return self._table.get((op, attrs, tuple(n.id for n in inputs), shape))
 
     def input(self, name: str, shape: Shape) -> Node:
-        """Return the leaf of a graph input."""
+        """Return the leaf for a graph input."""
         check_size(shape, f"the input '{name}'")
         return self.make("input", (), shape, (name,))
 
@@ -134,27 +134,27 @@ class NodePool:
 
 
 def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
-    """Refuse absurd shapes, before memory is allocated.
+    """Refuse oversized shapes before memory is allocated.
 
     Raises
     ------
     OnnxLimitError
-        More than `limit` elements.
+        The shape has more than `limit` elements.
     """
     if math.prod(shape) > limit:
-        raise OnnxLimitError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements; at most {limit:,} are read.")
+        raise OnnxLimitError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements, more than the maximum of {limit:,}.")
 
 
 @dataclass(frozen=True, eq=False)
 class GatherMap:
-    """Where the values of one sample come from.
+    """Origin of each value of one sample.
 
     Attributes
     ----------
     index
-        For each value, its index in the concatenated values of all sources; -1 for a constant.
+        Index of each value in the concatenated values of all sources; -1 for a constant.
     fill
-        If there are constants: an array of all values, read where `index` is -1.
+        Array read where `index` is -1; None without constants.
     batches
         Batch axis of each source.
     batch
@@ -168,11 +168,11 @@ class GatherMap:
 
     @property
     def plain(self) -> bool:
-        """Whether the values are those of the sources, in their order."""
+        """Whether the values are those of the sources, in order."""
         return self.fill is None and np.array_equal(self.index, np.arange(self.index.size))
 
     def evaluate(self, shape: Shape, arrays: list[Array]) -> Array:
-        """Return the values, in `shape`, from those of the sources."""
+        """Return the values, in `shape`, gathered from the sources."""
         rows = [
             a.reshape(1, -1) if axis is None else np.moveaxis(a, axis, 0).reshape(a.shape[axis], -1)
             for a, axis in zip(arrays, self.batches, strict=True)

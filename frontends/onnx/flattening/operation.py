@@ -1,4 +1,4 @@
-"""ONNX graphs parsed once into plain data, so that loop bodies can run many times."""
+"""Parse ONNX graphs once into plain data, so that loop bodies can run many times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.frontends.onnx.flattening.node import Array
 
 @dataclass(frozen=True, eq=False)
 class OnnxOperation:
-    """One ONNX node: its attributes are Python values, arrays or :class:`Subgraph`."""
+    """One ONNX node; its attributes are Python values, arrays or :class:`Subgraph`."""
 
     op: str
     name: str
@@ -25,13 +25,13 @@ class OnnxOperation:
 
     @property
     def where(self) -> str:
-        """The node's name in messages."""
+        """Name of the node in messages."""
         return f"{self.op} node '{self.name or (self.outputs[0] if self.outputs else '?')}'"
 
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """A graph: constants by name, operations in order."""
+    """A parsed graph: constants by name, and operations in order."""
 
     name: str
     inputs: tuple[str, ...]
@@ -47,14 +47,14 @@ def tensor(proto: TensorProto, where: str) -> Array:
     Raises
     ------
     TensorError
-        The data do not fit the shape, or the type is unknown.
+        The data do not match the shape, or the type is unsupported.
     """
     try:
         array: Array = onnx.numpy_helper.to_array(proto)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise TensorError(f"the tensor '{where}' of shape {list(proto.dims)[:8]} cannot be read: {str(error)[:200]}") from None
     if array.dtype.kind not in "fiub":
-        raise TensorError(f"the tensor '{where}' has {array.dtype} values; snnc reads floating-point, integer and boolean ones.")
+        raise TensorError(f"the tensor '{where}' has {array.dtype} values; snnc reads floating-point, integer and boolean values.")
     return array.astype(np.float32) if array.dtype in (np.float64, np.float16) else array
 
 

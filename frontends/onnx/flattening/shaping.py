@@ -1,7 +1,7 @@
-"""Nodes that move, multiply and reduce values, with slices pushed down to their origin.
+"""Create nodes that move, multiply and reduce values, with slices pushed towards the inputs.
 
 A slice of an elementwise operation becomes the operation on slices of its operands, a slice of a concatenation becomes the operand it
-comes from, and so on. A layer that ran once over the whole sequence thus becomes one that runs in every step.
+comes from, and so on. A layer that runs once over the whole sequence thus becomes one that runs at every step.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MAX_PUSH: Final = 150
 
 
 def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
-    """Return `x` with another shape of as many elements.
+    """Return `x` reshaped to `shape`.
 
     Raises
     ------
     ShapeError
-        The number of elements differs.
+        The numbers of elements differ.
     """
     if math.prod(shape) != math.prod(x.shape):
         raise ShapeError(f"a value of shape {list(x.shape)} cannot be reshaped to {list(shape)}.")
@@ -42,17 +42,17 @@ def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
 
 
 def drop_axis(pool: NodePool, x: Node, axis: int) -> Node:
-    """Remove an axis of size 1."""
+    """Return `x` without an axis of size 1."""
     return reshape(pool, x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
 def at_index(pool: NodePool, x: Node, axis: int, index: int) -> Node:
-    """Return `x` at one index of `axis`, without that axis."""
+    """Return `x` at an index of `axis`, without that axis."""
     return drop_axis(pool, slice_axis(pool, x, axis, index, 1), axis)
 
 
 def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return `parts` concatenated.
+    """Return the concatenation of `parts`.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
 
 
 def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
-    """Return `x` with its axes in another order."""
+    """Return `x` with its axes in the given order."""
     if order == tuple(range(len(order))):
         return x
     if x.value is not None:
@@ -85,7 +85,7 @@ def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
 
 
 def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
-    """Broadcast `x` to `shape`."""
+    """Return `x` broadcast to `shape`."""
     try:
         shape = np.broadcast_shapes(x.shape, shape)
     except ValueError:
@@ -100,7 +100,7 @@ def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
 
 
 def write_slice(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
-    """Return `base` with `value` written at `start` of `axis`."""
+    """Return `base` with `value` written at index `start` of `axis`."""
     if value.shape == base.shape:
         return value
     return pool.make("write_slice", (base, value), base.shape, (axis, start))
@@ -116,7 +116,7 @@ def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool
 
 
 def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
-    """Return ``x[start:start+size]`` on `axis`, pushed down as far as possible."""
+    """Return ``x[start:start+size]`` along `axis`, pushed towards the inputs as far as possible."""
     if start == 0 and size == x.shape[axis]:
         return x
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -132,7 +132,7 @@ def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth:
 
 
 def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Rewrite a slice of `x` as the operation of `x` on slices of its operands; None if that is impossible."""
+    """Return a slice of `x` as the operation of `x` on slices of its operands; None if that is impossible."""
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
@@ -202,7 +202,7 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
 
 
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of joined values: one of them, a slice of one, or several slices joined."""
+    """Return a slice of a concatenation: an operand, a slice of one, or the concatenation of several slices."""
     source_axis, equal = x.attrs
     if source_axis != axis:
         return concat(pool, tuple(slice_axis(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)
@@ -243,7 +243,7 @@ def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> N
     """
     if not x.shape or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
         has = f", bias {list(bias.shape)}" if bias is not None else ""
-        raise ShapeError(f"a matrix product of {list(x.shape)} with a weight of {list(weight.shape)} (outputs, inputs){has}: sizes differ.")
+        raise ShapeError(f"a matrix product of {list(x.shape)} with a weight {list(weight.shape)} (outputs, inputs){has}: sizes differ.")
     inputs = (x, weight) if bias is None else (x, weight, bias)
     shape = x.shape[:-1] + weight.shape[:1]
     check_size(shape, "the result of a matrix product")
@@ -267,7 +267,7 @@ def _check_rank(x: Node, kernel: Shape, what: str) -> None:
     if len(x.shape) != len(kernel) + 2:
         raise ShapeError(f"{what} with a kernel of {len(kernel)} dimensions reads a value of shape {list(x.shape)}.")
     if len(kernel) not in DIMENSIONS:
-        raise NotYetError(f"{what} over {len(kernel)} dimensions is not read yet; snnc reads 1 and 2.")
+        raise NotYetError(f"{what} over {len(kernel)} dimensions is not supported yet; snnc reads 1 and 2.")
 
 
 def convolution(
@@ -284,7 +284,7 @@ def convolution(
     _check_rank(x, kernel, "a convolution")
     fits = groups > 0 and x.shape[1] == weight.shape[1] * groups and weight.shape[0] % groups == 0
     if not fits or (bias is not None and bias.shape != weight.shape[:1]):
-        raise ShapeError(f"a convolution of {list(x.shape)} with a weight of {list(weight.shape)} in {groups} group(s): channels differ.")
+        raise ShapeError(f"a convolution of {list(x.shape)} with a weight {list(weight.shape)} in {groups} group(s): channels differ.")
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
     shape = (x.shape[0], weight.shape[0], *counts)
     check_size(shape, "the result of a convolution")
@@ -303,7 +303,7 @@ def pooling(
     """Return the "average", "sum" or "max" over windows of `x` [batch, channels, *size]."""
     _check_rank(x, kernel, "a pooling")
     if any(p >= (k - 1) * d + 1 for k, d, pair in zip(kernel, dilation, padding, strict=True) for p in pair):
-        raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)} as large as they are.")
+        raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)}, which must be smaller than the windows.")
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation, ceil)
     attrs = (kind, kernel, stride, padding, dilation, ceil, count_padding)
     value = None if x.value is None else evaluate_window("pool", attrs, [x.value])
@@ -319,7 +319,7 @@ def evaluate_window(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Arr
 
 
 def _push_window(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of a convolution or pooling as a convolution or pooling of a slice; None if the axis is spatial."""
+    """Return a slice of a convolution or pooling as that operation on a slice; None if the axis is spatial."""
     source = x.inputs[0]
     if x.op == "pool":
         if axis > 1:

@@ -1,1 +1,1 @@
-"""Handlers of ONNX operators, one family per file."""
+"""Handlers of ONNX operators, one module per family."""

@@ -1,4 +1,4 @@
-"""Handlers of activation functions and of rounding: each becomes primitives of the equation language."""
+"""Handlers of activation functions and rounding, which become primitives of the equation language."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 
 _LEVELS: Final = 64
-"""Maximum number of integers that a rounded value may take; each costs one comparison."""
+"""Maximum number of integers that a rounded value may take, each of which costs one comparison."""
 
 
 class _Primitives:
-    """Elementwise operations on nodes and numbers."""
+    """Creates elementwise operations on nodes and numbers."""
 
     def __init__(self, call: OperatorCall) -> None:
         self._pool = call.pool
@@ -38,7 +38,7 @@ def _softplus(call: OperatorCall) -> list[Value]:
 
 
 def _softplus_of(w: _Primitives, x: Node) -> Node:
-    """``log(1 + exp(x))``, without overflow and with the derivative 1/2 at 0."""
+    """Return ``log(1 + exp(x))``, without overflow and with derivative 1/2 at 0."""
     return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
@@ -119,7 +119,7 @@ def _round(call: OperatorCall) -> list[Value]:
 
 
 def _range(x: Node) -> tuple[float, float]:
-    """Return the bounds that clipping gives a value."""
+    """Return the bounds to which a value is clipped."""
     low, high = -math.inf, math.inf
     while x.op in ("min", "max"):
         bound = next((n.value for n in x.inputs if n.value is not None and n.value.size == 1), None)
@@ -136,7 +136,7 @@ def _range(x: Node) -> tuple[float, float]:
 
 
 def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | None) -> Node | None:
-    """Return a rounded value that is clipped to whole numbers as a sum of steps; None if `x` is something else."""
+    """Return a rounded value clipped to integers as a sum of steps; None if `x` is something else."""
     kind = x.op.capitalize()
     if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
         return None
@@ -147,9 +147,9 @@ def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | No
 
 
 def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
-    """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
+    """Return rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even."""
     if last - first > _LEVELS:
-        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer.")
+        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer levels.")
     w = _Primitives(call)
     steps = []
     for level in range(first + 1, last + 1):
@@ -165,7 +165,7 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
 def _refused(call: OperatorCall) -> list[Value]:
     raise UnsupportedOperatorError(
         f"{call.where}: {call.operation.op} couples the neurons of a layer, or is not a function of the equation language; snnc reads "
-        "neurons that compute elementwise. Leave it out of the exported model, or apply it to what snnc returns."
+        "neurons that compute elementwise. Leave it out of the exported model, or apply it to snnc's results."
     )
 
 

@@ -1,4 +1,4 @@
-"""Handlers of elementwise operators: each becomes primitives of the equation language."""
+"""Handlers of elementwise operators, which become primitives of the equation language."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIRECT: Final[dict[str, str]] = {
     "GreaterOrEqual": "ge",
     "Where": "where",
 }
-"""ONNX operators that are one primitive."""
+"""Primitive by ONNX operator, for operators that are a single primitive."""
 EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
 WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}
@@ -110,7 +110,7 @@ def _identity(call: OperatorCall) -> list[Value]:
 
 
 def _marked_identity(call: OperatorCall) -> list[Value]:
-    """Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
+    """Handle Identity in a file with marks, where it may stop the gradient or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
         return [elementwise(call.pool, "detach", call.node(0))]
@@ -131,7 +131,7 @@ def _cast(call: OperatorCall) -> list[Value]:
         same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
         return [x if same else call.pool.const(x.value.astype(target))]
     if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub", "detach"):
-        raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}; snnc computes in float32.")
+        raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}, but snnc computes in float32.")
     return [x]
 
 
@@ -161,6 +161,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "CastLike": _cast,
 }
 DESCRIBED: Final[Mapping[str, Handler]] = dict.fromkeys(WAVES, _direct)
-"""Read only in files with a description by snnc: sines are evaluated there, and need no equation that identifies neurons."""
+"""Additional handlers for files with a description by snnc: sines are only evaluated, and not recovered as equations."""
 MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
-"""Handlers that replace others for files with marks of detached values."""
+"""Handlers that replace the usual ones in files with marks of detached values."""

@@ -1,4 +1,4 @@
-"""Handlers of Loop, Scan, If and RNN: loops unroll, conditions must be constant, gated layers are refused."""
+"""Handlers of Loop, Scan, If and RNN: loops are unrolled, conditions must be constant, gated layers are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _level(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
 
 def _truth(call: OperatorCall, value: Value, what: str) -> bool:
     if not isinstance(value, Node) or value.value is None:
-        raise DataDependentError(f"{call.where}: {what} depends on the network's data; snnc needs the number of steps in advance.")
+        raise DataDependentError(f"{call.where}: {what} depends on the network's data, but snnc must know the number of steps in advance.")
     return bool(value.value.reshape(-1)[0])
 
 
@@ -73,7 +73,7 @@ def _loop(call: OperatorCall) -> list[Value]:
 def _collect(call: OperatorCall, scans: list[list[Node]], values: list[Value]) -> None:
     for parts, value in zip(scans, values, strict=True):
         if not isinstance(value, Node):
-            raise MalformedGraphError(f"{call.where}: a result that is stacked over the steps is not a tensor.")
+            raise MalformedGraphError(f"{call.where}: a result stacked over the steps is not a tensor.")
         parts.append(value)
 
 
@@ -127,7 +127,8 @@ _ACTIVATIONS: Final = ("Tanh", "Relu", "Sigmoid")
 def _rnn(call: OperatorCall) -> list[Value]:
     if call.attribute("direction", "forward") != "forward":
         raise TimeMixingError(
-            f"{call.where}: it reads the sequence backward ({call.attribute('direction')}); snnc reads causal models. Use a forward layer."
+            f"{call.where}: it reads the sequence backward ({call.attribute('direction')}), but snnc reads causal models. Use a forward "
+            "layer."
         )
     activation = _activation(call)
     x, w, r = call.node(0), call.array(1, "weight"), call.array(2, "recurrent weight")
@@ -171,12 +172,12 @@ def _initial(call: OperatorCall, batch: int, hidden: int, batch_first: bool) -> 
     given = call.node(5)
     needed_shape = (batch, 1, hidden) if batch_first else (1, batch, hidden)
     if given.shape != needed_shape:
-        raise ShapeError(f"{call.where}: its initial state has the shape {list(given.shape)}; {list(needed_shape)} is needed.")
+        raise ShapeError(f"{call.where}: its initial state has the shape {list(given.shape)}; it must be {list(needed_shape)}.")
     return shaping.reshape(call.pool, given, (batch, hidden))
 
 
 def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> Node:
-    """Return the recurrent input from the previous step; a diagonal weight decays each neuron separately."""
+    """Return the recurrent input from the previous step; a diagonal weight is a decay of each neuron."""
     diagonal = np.diagonal(weight)
     offset = call.pool.const(np.ascontiguousarray(bias)) if bias.any() else None
     if (weight == np.diag(diagonal)).all():

@@ -19,7 +19,7 @@ _MAX_PIECES: Final = 4096
 
 
 def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis; consecutive indices form one slice.
+    """Return the entries `index` of an axis; each run of consecutive indices is one slice.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def _filled(pool: NodePool, x: Node, axis: int, count: int, value: float) -> Nod
 
 
 def pad(pool: NodePool, x: Node, axis: int, before: int, after: int, value: float = 0.0) -> Node:
-    """Return `x` with constants around it along one axis."""
+    """Return `x` padded with constants along one axis."""
     parts = [_filled(pool, x, axis, n, value) for n in (before,) if n] + [x] + [_filled(pool, x, axis, n, value) for n in (after,) if n]
     return shaping.concat(pool, tuple(parts), axis)
 
@@ -51,7 +51,7 @@ def _pad(call: OperatorCall) -> list[Value]:
     pads = call.ints(1, "pads")
     axes = tuple(call.axis(a, rank) for a in call.ints(3, "axes")) if call.has(3) else tuple(range(rank))
     if len(pads) != 2 * len(axes):
-        raise MalformedGraphError(f"{call.where}: {len(pads)} pads for {len(axes)} axes; give two for each.")
+        raise MalformedGraphError(f"{call.where}: {len(pads)} pads for {len(axes)} axes; there must be two per axis.")
     value = float(call.array(2, "constant").reshape(-1)[0]) if call.has(2) else 0.0
     for k, axis in enumerate(axes):
         before, after = pads[k], pads[k + len(axes)]
@@ -68,7 +68,7 @@ def _pad(call: OperatorCall) -> list[Value]:
 
 
 def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) -> Node:
-    """Remove values by negative pads."""
+    """Return `x` cropped by negative pads."""
     low, high = max(0, -before), x.shape[axis] - max(0, -after)
     if high <= low:
         raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
@@ -133,7 +133,7 @@ def _resize(call: OperatorCall) -> list[Value]:
     if min(sizes, default=1) < 1:
         raise ShapeError(f"{call.where}: the sizes {list(sizes)} must be 1 or more.")
     if mode not in ("nearest", "linear") or call.flag("antialias"):
-        raise NotYetError(f"{call.where}: Resize by '{mode}' is not read yet; snnc reads 'nearest' and 'linear' without antialiasing.")
+        raise NotYetError(f"{call.where}: Resize by '{mode}' is not supported yet; snnc reads 'nearest' and 'linear' without antialiasing.")
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
         if size != x.shape[axis] or scale != 1.0:
             check_size((*x.shape[:axis], size, *x.shape[axis + 1 :]), call.where)
@@ -155,7 +155,7 @@ def _positions(call: OperatorCall, old: int, new: int, scale: float) -> Array:
             return k * (old - 1) / (new - 1) if new > 1 else np.zeros(1)
         case "asymmetric":
             return k / scale
-    raise NotYetError(f"{call.where}: Resize with coordinates '{mode}' is not read yet.")
+    raise NotYetError(f"{call.where}: Resize with coordinates '{mode}' is not supported yet.")
 
 
 def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
@@ -173,7 +173,7 @@ def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
 
 
 def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
-    """Interpolate along an axis: a matrix product over it."""
+    """Return `x` interpolated along an axis, by a matrix product."""
     size = x.shape[axis]
     check_size((len(place), size), call.where, MAX_CONSTANT)
     low = np.floor(place)
@@ -192,7 +192,7 @@ def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
 
 
 def _conv_transpose(call: OperatorCall) -> list[Value]:
-    """Turn a transposed convolution into a convolution of its input, with zeros inserted between the values."""
+    """Convert a transposed convolution to a convolution of its input, with zeros inserted between the values."""
     x, weight = call.node(0), call.node(1)
     bias = call.node(2) if call.has(2) else None
     if weight.value is None or (bias is not None and bias.value is None):
@@ -201,13 +201,13 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
     if len(x.shape) != len(kernel) + 2 or not kernel:
         raise ShapeError(f"{call.where}: a kernel of {list(kernel)} over a value of shape {list(x.shape)}.")
     if call.attribute("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID") or call.attribute("output_shape") is not None:
-        raise NotYetError(f"{call.where}: ConvTranspose with 'auto_pad' or 'output_shape' is not read yet; give 'pads'.")
+        raise NotYetError(f"{call.where}: ConvTranspose with 'auto_pad' or 'output_shape' is not supported yet; use 'pads'.")
     stride, dilation, extra = (
         call.numbers(n, d) for n, d in (("strides", ones), ("dilations", ones), ("output_padding", (0,) * len(kernel)))
     )
     pads = call.numbers("pads", (0,) * (2 * len(kernel)))
     if min((*stride, *dilation)) < 1 or min((*pads, *extra)) < 0:
-        raise MalformedGraphError(f"{call.where}: strides and dilations are 1 or more, pads 0 or more.")
+        raise MalformedGraphError(f"{call.where}: strides and dilations must be 1 or more, pads 0 or more.")
     groups = call.integer("group", 1)
     if groups < 1 or weight.shape[0] % groups or x.shape[1] != weight.shape[0]:
         raise ShapeError(f"{call.where}: {x.shape[1]} channels, a weight of {list(weight.shape)} and {groups} group(s) do not fit.")
@@ -224,7 +224,7 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
 
 
 def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
-    """Put ``stride - 1`` zeros between the values of an axis."""
+    """Return `x` with ``stride - 1`` zeros between the values of an axis."""
     if stride == 1:
         return x
     size = x.shape[axis]
@@ -242,7 +242,7 @@ def _cumulative(call: OperatorCall) -> list[Value]:
     if call.flag("reverse") or call.flag("exclusive"):
         raise NotYetError(f"{call.where}: snnc reads CumSum without 'reverse' and 'exclusive'.")
     if x.shape[axis] > _MAX_PIECES:
-        raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
+        raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; snnc reads at most {_MAX_PIECES}.")
     parts = [shaping.slice_axis(call.pool, x, axis, 0, 1)]
     for k in range(1, x.shape[axis]):
         parts.append(elementwise(call.pool, "add", parts[-1], shaping.slice_axis(call.pool, x, axis, k, 1)))

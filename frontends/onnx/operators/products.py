@@ -42,11 +42,11 @@ def _einsum(call: OperatorCall) -> list[Value]:
 
 
 def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, with letters instead of an ellipsis."""
+    """Return the letters of each operand and of the result, with ellipses replaced by letters."""
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands, but the node has {len(ranks)}.")
+        raise MalformedGraphError(f"{call.where}: the equation {text!r} has {len(terms)} operands, but the node has {len(ranks)}.")
     hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
     terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
@@ -71,7 +71,7 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
 
 
 def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
-    """Sum over the axes that are not kept."""
+    """Return `x` and its letters, summed over the axes that are not in `remaining`."""
     axes = tuple(k for k, c in enumerate(letters) if c not in remaining)
     if not axes:
         return x, letters
@@ -83,7 +83,7 @@ def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
 
 
 def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
-    """Multiply two values of the network elementwise, and sum."""
+    """Return the product of two values of the network, multiplied elementwise and summed."""
     a, x = _summed(pool, a, x, y + result)
     b, y = _summed(pool, b, y, x + result)
     both = "".join(dict.fromkeys(x + y))
@@ -98,7 +98,7 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
 def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
     """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
 
-    Axes that both have and the result keeps are blocks, each multiplied by its own part of the weight.
+    Axes of both operands that the result keeps are blocks; each block is multiplied by its own part of the weight.
     """
     x, letters = _summed(pool, x, letters, axes + result)
     extra = tuple(k for k, c in enumerate(axes) if c not in letters + result)
@@ -119,7 +119,7 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
     count = math.prod(size[c] for c in blocks)
     if count > _MAX_BLOCKS:
         raise UnsupportedOperatorError(
-            f"a product with {count} blocks of weights; at most {_MAX_BLOCKS} are read. Use a convolution with groups."
+            f"a product with {count} blocks of weights exceeds the maximum of {_MAX_BLOCKS}. Use a convolution with groups."
         )
     rows, columns = math.prod(size[c] for c in outer), math.prod(size[c] for c in inner)
     middle = tuple(size[c] for c in free)
@@ -135,7 +135,7 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
 
 
 def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
-    """Return the product of a value with a constant of any number of axes; None if none of them is constant."""
+    """Return the product of a value with a constant of any rank; None unless exactly one of them is constant."""
     if (a.value is None) == (b.value is None):
         return None
     left, right = a.shape, b.shape
@@ -184,9 +184,8 @@ def _gemm(call: OperatorCall) -> list[Value]:
     if b.value is None and a.value is not None:
         raise UnsupportedOperatorError(
             f"{call.where}: it multiplies a constant {list(a.shape)} by values {list(b.shape)} from the left, which mixes the entries of "
-            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that "
-            "computes one step at a time, or "
-            "export one step."
+            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that computes one step at a time, "
+            "or export one step."
         )
     if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")

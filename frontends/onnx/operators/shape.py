@@ -153,7 +153,7 @@ def _gather(call: OperatorCall) -> list[Value]:
 
 
 def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis, replaced by the axes of `index`."""
+    """Return the entries `index` of an axis, which is replaced by the axes of `index`."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
@@ -162,12 +162,12 @@ def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
     elif 0 < flat.size <= _MAX_GATHERED:
         found = shaping.concat(call.pool, tuple(shaping.slice_axis(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
-        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries of axis {axis}; at most {_MAX_GATHERED} are read.")
+        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries of axis {axis}; snnc reads at most {_MAX_GATHERED}.")
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
 def _gather_nd(call: OperatorCall) -> list[Value]:
-    """Gather entries by their places along the first axes, as one axis."""
+    """Gather entries by their indices along the first axes, which are treated as a single axis."""
     x, index = call.node(0), call.array(1, "index").astype(np.int64)
     depth = index.shape[-1] if index.ndim else 0
     if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
@@ -229,7 +229,7 @@ def _split_to_sequence(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.integer("axis"), len(x.shape))
     if call.has(1):
-        raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not read.")
+        raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not supported.")
     pieces = tuple(shaping.slice_axis(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
     if not call.flag("keepdims", 1):
         pieces = tuple(shaping.drop_axis(call.pool, p, axis) for p in pieces)

@@ -1,4 +1,4 @@
-"""The table of all operator handlers."""
+"""Tables of all operator handlers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     **moving.HANDLERS,
     **loops.HANDLERS,
 }
-"""The handlers of the ONNX operators."""
+"""Handlers of the ONNX operators."""
 MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.MARKED}
-"""The handlers for a file with marks of detached values."""
+"""Handlers for a file with marks of detached values."""
 DESCRIBED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.DESCRIBED}
-"""The handlers for a file with snnc's description of its network."""
+"""Handlers for a file with snnc's description of its network."""

@@ -105,7 +105,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
 
 
 def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
-    """Return a product or convolution with the normalisation that follows it in its weights."""
+    """Return a matrix product or convolution with the normalisation that follows it folded into its weights."""
     call.pool.folded = True
     source, weight = x.inputs[:2]
     old = np.zeros(len(shift)) if len(x.inputs) < 3 else np.asarray(x.inputs[2].value, np.float64)

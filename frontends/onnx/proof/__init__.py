@@ -1,1 +1,1 @@
-"""The last check of an import: the recovered graph and the file compute the same values."""
+"""Final check of an import: the recovered graph must compute the same values as the file."""

@@ -1,4 +1,4 @@
-"""The file's values for the ports of recovered populations, step by step: the basis for checking and verifying an import."""
+"""Values in the file for the ports of recovered populations, step by step, for checking and verifying an import."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A state or an output of a population, and the file's values that it must equal.
+    """A state or output of a population, and the values in the file that it must equal.
 
     Attributes
     ----------
     population, port
-        A node of the graph and one of its source ports.
+        Node of the graph, and one of its source ports.
     fires
-        Whether the port's equation is the spike function, so its values are 0 and 1.
+        Whether the port's equation is the spike function, so that its values are 0 and 1.
     nodes
-        Step to value; a step is missing if the file does not compute it.
+        Node of the file by step, without steps that the file does not compute.
     shape, batch
         Shape of the file's value at one step, and its batch axis.
     neurons
@@ -56,7 +56,7 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class TracedGraph:
-    """A graph with the correspondence to its file."""
+    """A graph, and its correspondence to the file."""
 
     graph: Graph
     traces: tuple[Trace, ...]
@@ -64,24 +64,24 @@ class TracedGraph:
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """An imported file: its graph, and the places of the graph's values in the file.
+    """An imported file: its graph, and where the graph's values are in the file.
 
     Attributes
     ----------
     graph
-        One time step.
+        Graph of one time step.
     traces
         States and outputs of populations, in the order of the network.
     inputs
-        Time axes and shapes used for reading the file, with dynamic sizes bound, and its number of steps.
+        Time axes and shapes with which the file was read, dynamic sizes bound to numbers, and its number of steps.
     pool
-        The flattened file; it knows which nodes are tensors of the file.
+        The flattened file, including which nodes are tensors of the file.
     fixed
-        Sizes that the file declares dynamic but that fit one number only.
+        Sizes that the file declares as dynamic but that only fit one number.
     declared
-        Shapes of the inputs as the file declares them; names stand for dynamic sizes.
+        Shapes of the inputs as declared in the file; names are dynamic sizes.
     carried
-        For a single-step file: state input -> the output with the state's new value.
+        For a single-step file: the output with the new value of a state, by state input.
     """
 
     graph: Graph
@@ -94,16 +94,16 @@ class Imported:
 
     @property
     def stepwise(self) -> bool:
-        """Whether the file is a single time step, its inputs without the time axis that the graph gives them."""
+        """Whether the file is a single time step, with inputs that lack the graph's time axis."""
         return any(len(self.declared[n]) < len(self.inputs.shapes[n]) for n in self.inputs.axes)
 
     def wanted(self, name: str) -> tuple[int | str, ...]:
-        """Return the shape of an input in the layout of the graph; names stand for open sizes."""
+        """Return the shape of an input in the layout of the graph; names are open sizes."""
         shape = tuple(self.fixed.get(d, d) if isinstance(d, str) else d for d in self.declared[name])
         return ("steps", *shape) if self.stepwise and name in self.inputs.axes else shape
 
     def size(self, name: str, axis: int | None) -> int | None:
-        """Return the size that the file fixes for an axis of an input in the layout of the graph, or None."""
+        """Return the size that the file fixes for an axis of an input in the layout of the graph; None if it is open."""
         size = None if axis is None else self.wanted(name)[axis]
         return size if isinstance(size, int) else None
 

@@ -1,6 +1,6 @@
-"""The last check of an import: the recovered graph and the file compute the same, at every step of a random input.
+"""Final check of an import: the recovered graph and the file must compute the same at every step of a random input.
 
-Hidden populations are compared like outputs: otherwise a neuron without effect on the outputs for this input would not be checked.
+Hidden populations are compared, too: otherwise a neuron that does not affect the outputs for this input would not be checked.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TOLERANCE: Final = 1e-4
 _SEEDS: Final = 3
 _ROUNDS: Final = 4
 _SMALL_WORK: Final = 1e6
-"""Files with fewer multiplications run on more inputs, so that their few neurons fire."""
+"""Number of multiplications up to which files run on more inputs, so that their few neurons fire."""
 
 
 @dataclass(frozen=True)
 class CheckedOutput:
-    """An output of the file: its node (None for a replicated single step), its values of all steps, and the axis of their stack."""
+    """An output of the file: its node (None for a replicated single step), its values at all steps, and its time axis."""
 
     name: str
     node: Node | None
@@ -40,18 +40,18 @@ class CheckedOutput:
     time_axis: int | None
 
     def nodes(self, steps: int | None) -> tuple[Node, ...]:
-        """Return the whole output, or its first `steps`."""
+        """Return the node of the whole output, or the nodes of its first `steps`."""
         return (self.node,) if self.node is not None and steps is None else self.rows[:steps]
 
     def stack(self, values: list[Array], steps: int | None) -> Array:
-        """Arrange the values of :meth:`nodes` as the file does."""
+        """Arrange the values of :meth:`nodes` as in the file."""
         return values[0] if self.node is not None and steps is None else np.stack(values, self.time_axis or 0)
 
 
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps; return sentences about values that could not be compared.
+    """Compare `graph` with the file over all steps, and return sentences about values that could not be compared.
 
-    If weights were `folded`, a membrane may be within rounding of its threshold; only then are other inputs tried.
+    If weights were `folded`, a membrane may equal its threshold within rounding, so after a difference other inputs are tried.
 
     Raises
     ------
@@ -86,13 +86,13 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
 
 
 def _work(roots: list[Node]) -> int:
-    """Return the number of multiplications of all products and convolutions."""
+    """Return the number of multiplications of all matrix products and convolutions."""
     products = [n for n, _ in use_counts(roots).values() if n.op in ("linear", "conv") and n.value is None]
     return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
 
 
 def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
-    """Run both side by side, step by step, so that hidden values are dropped as soon as they are compared."""
+    """Run network and file together, step by step, so that hidden values can be dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
     replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in outputs for n in w.nodes(limit)], feed)
@@ -109,7 +109,7 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
 
 
 class _Network:
-    """The recovered graph on a batch of the feed's size."""
+    """The recovered graph, running on the feed's batch."""
 
     def __init__(self, graph: Graph, feed: Feed) -> None:
         self._graph, self._feed = graph, feed
@@ -117,7 +117,7 @@ class _Network:
         shapes = feed.inputs.shapes
         batches = {shapes[n][op.layout.batch_axis] for n, op in self._inputs.items() if op.layout.batch_axis is not None}
         if len(batches) > 1:
-            raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; snnc takes one batch at a time.")
+            raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; they must share one batch size.")
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
         self._fixed: dict[str, Array] = {}
@@ -150,7 +150,7 @@ class _Network:
 
 
 def _cannot_run(error: Exception) -> SelfCheckError:
-    return SelfCheckError(f"the network that was read from the file cannot be run: {str(error)[:200]}")
+    return SelfCheckError(f"the network read from the file cannot run: {str(error)[:200]}")
 
 
 def _read_out(operation: Output, values: list[Array]) -> Array:
@@ -169,7 +169,7 @@ def _read_out(operation: Output, values: list[Array]) -> Array:
 
 @dataclass(eq=False)
 class _Hidden:
-    """Difference between a port of a population and the file: the number of different spikes, or the largest difference of other values."""
+    """Differences between a population's port and the file, by step: number of different spikes, or largest difference of other values."""
 
     trace: Trace
     steps: int
@@ -192,18 +192,18 @@ class _Hidden:
         self.largest = max(self.largest, largest(expected))
 
     def first(self) -> int | None:
-        """Return the first step that differs."""
+        """Return the first step with a difference; None if there is none."""
         allowed = 0.0 if self.trace.fires else _TOLERANCE * self.largest
         return min((t for t, gap in self.by_step.items() if gap > allowed), default=None)
 
 
 def _check_hidden(hidden: Sequence[_Hidden]) -> None:
-    """Name the first step that differs and the first population that differs at that step: the others may follow from it."""
+    """Refuse differences; the error names the first step and its first population, because later differences may follow from it."""
     wrong = [(first, order, h) for order, h in enumerate(hidden) if (first := h.first()) is not None]
     if not wrong:
         return
     t, _, h = min(wrong, key=lambda w: w[:2])
-    how = f"{h.by_step[t]:,.0f} spikes" if h.trace.fires else f"up to {h.by_step[t]:.3g} where the largest is {h.largest:.3g}"
+    how = f"{h.by_step[t]:,.0f} spikes" if h.trace.fires else f"up to {h.by_step[t]:.3g}, with a largest value of {h.largest:.3g}"
     raise SelfCheckError(
         f"the population '{h.trace.population}' of the network read from the file differs from the file's own neurons at step {t}, "
         f"in '{h.trace.port}', by {how}. Export a single step with its states as inputs and outputs."
@@ -211,11 +211,11 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
 
 
 def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
-    """Require that the values of an output are equal up to rounding."""
+    """Refuse an output whose values differ by more than rounding."""
     if found.shape != expected.shape:
         raise SelfCheckError(
             f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
-            "in the network that was read from it."
+            "in the network read from it."
         )
     gap, scale = difference(found, expected), largest(expected)
     spikes = bool(((expected == 0) | (expected == 1)).all())
@@ -227,5 +227,6 @@ def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
     when = "" if axis is None else f" at step {where[:, axis].min()}"
     raise SelfCheckError(
         f"the output '{output.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
-        f"values, by up to {largest(gap):.3g} where the largest is {scale:.3g}. Export a single step with its states as inputs and output."
+        f"values, by up to {largest(gap):.3g}, with a largest value of {scale:.3g}. Export a single step with its states as inputs and "
+        "outputs."
     )

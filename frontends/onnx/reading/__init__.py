@@ -1,1 +1,1 @@
-"""ONNX files -> checked models with numbers for all sizes."""
+"""Read ONNX files into checked models, with numbers for all sizes."""

@@ -1,4 +1,4 @@
-"""Dynamic sizes: bind them to numbers, twice, and compare the recovered networks."""
+"""Bind dynamic sizes to numbers, for two sets of numbers, and compare the recovered networks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MAX_CANDIDATES: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover the network with numbers for the dynamic sizes `symbols`; a size that the file's constants imply replaces another choice.
+    """Recover the network with numbers for the dynamic sizes `symbols`; if the default numbers do not fit, try those of constants.
 
     Raises
     ------
     NotGenericError
-        Another choice of sizes gives another network.
+        Other sizes result in another network.
     """
     failure: OnnxError | None = None
     for first in _bindings(symbols, graph):
@@ -72,7 +72,7 @@ def _compare(first: Graph, second: Graph, sizes: Mapping[str, int]) -> None:
 
 
 def fingerprint(graph: Graph) -> tuple[object, ...]:
-    """Return the complete graph as a comparable value."""
+    """Return a graph with all its arrays as a comparable value."""
     nodes = [(n, _operation(graph.operation(n))) for n in graph.names]
     return (tuple(nodes), tuple(map(repr, graph.edges)), tuple(graph.state_inputs.items()))
 

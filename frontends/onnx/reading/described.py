@@ -1,4 +1,4 @@
-"""Read the graph that snnc described in an ONNX file when it wrote it, if the nodes of the file compute the same."""
+"""Read the graph that snnc described in the metadata of an ONNX file, and check it against the file's nodes."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
-"""(tensor of the loop, iteration) -> node."""
+"""Node by tensor of the loop and iteration."""
 Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
-"""Runs a file with the given input shapes; returns its outputs, and the values of the given tensors of its loop."""
+"""Runs a file for given input shapes and returns its outputs, and the values of given tensors of its loop."""
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
 
 _BATCH: Final = 2
-"""Samples of the check if the file does not fix their number."""
+"""Number of samples in the check, if the file does not fix it."""
 _STEPS: Final = 16
-"""Steps of the check, without delays and outputs that begin late."""
+"""Number of steps in the check, not counting delays and outputs that start late."""
 _MAX_DELAY: Final = 48
-"""Maximum number of steps that the check adds for delays."""
+"""Maximum number of steps added to the check for delays."""
 _MAX_START: Final = 1_000
-"""Maximum number of steps that the check adds for outputs that begin late."""
+"""Maximum number of steps added to the check for outputs that start late."""
 
 
 @dataclass(frozen=True)
 class File:
-    """The file that a description must match.
+    """A file whose description is to be checked.
 
     Attributes
     ----------
     constants
-        Initializers.
+        Initializers by name.
     inputs
         Declared shapes of the inputs.
     outputs
         Names of the outputs.
     structure
-        A digest of the nodes.
+        Digest of the nodes.
     execute
         Runs the file.
     """
@@ -69,12 +69,12 @@ def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None
     file
         The file.
     array_shapes
-        Shapes of the input arrays for which the result has the values of the file; None: those of the check.
+        Shapes of the input arrays for which to return the file's values; None for those of the check.
 
     Raises
     ------
     SnncError
-        The description is damaged, or the file computes something else. Other exceptions are possible, because the text is untrusted.
+        The description is damaged, or the file computes something else. The text is untrusted, so other exceptions are possible, too.
     """
     description = read_description(text, lambda name: file.constants.get(name) if isinstance(name, str) else None)
     graph = description.graph
@@ -96,7 +96,7 @@ def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None
 
 
 def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return input shapes for the check; if inputs have a time axis, set the steps of `graph` to those that the file declares."""
+    """Return input shapes for the check; if inputs have a time axis, set the graph's number of steps to the one declared in the file."""
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
@@ -113,7 +113,7 @@ def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Input
 
 
 def _bind_sizes(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return the inputs with a number for every size that `declared` leaves dynamic, and check that they fit the graph."""
+    """Return the inputs with a number for every size that `declared` leaves dynamic; refuse sizes that do not fit the graph."""
     operations = dict(graph.of_type(Input))
     patterns: dict[str, list[int | str]] = {name: _pattern(op) for name, op in operations.items()}
     batched = any(op.layout.batch_axis is not None for op in operations.values())
@@ -133,7 +133,7 @@ def _bind_sizes(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
 
 
 def _pattern(operation: Input) -> list[int | str]:
-    """Return the shape of an input with "batch" and "time" as the sizes of these axes."""
+    """Return the shape of an input, with "batch" and "time" as the sizes of these axes."""
     pattern: list[int | str] = list(operation.shape)
     axes = ((operation.layout.batch_axis, "batch"), (operation.layout.time_axis, "time"))
     for axis, name in sorted((axis, name) for axis, name in axes if axis is not None):
@@ -145,7 +145,7 @@ def _pattern(operation: Input) -> list[int | str]:
 
 
 def _run(description: Description, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
-    """Run the file; return the graph with the values of the file that its populations must equal, and the outputs of the file."""
+    """Run the file; return the graph with the values of the file that its populations must equal, and the file's outputs."""
     graph, pool = description.graph, NodePool()
     watched = frozenset(name for row in description.values.values() for name in row.values())
     outputs, seen = file.execute(pool, inputs.shapes, watched)
@@ -179,19 +179,19 @@ def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node])
 
 
 def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
-    """Refuse a description that takes far more operations than its file, or a file that takes too many, before the check."""
+    """Refuse, before the check, a description that needs far more operations than its file, and a file that needs too many."""
     roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
     file_work = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     graph_work = samples * work_of(graph, ports)
     if far_more_work(graph_work, file_work):
-        raise DescriptionError(f"its network takes {graph_work:,} operations, but the file {file_work:,}.")
+        raise DescriptionError(f"its network needs {graph_work:,} operations, but the file {file_work:,}.")
     if file_work > MAX_WORK:
-        raise DescriptionError(f"the file takes {file_work:,} operations in {found.inputs.steps} steps, too many to check it.")
+        raise DescriptionError(f"the file needs {file_work:,} operations in {found.inputs.steps} steps, too many for a check.")
 
 
 def _work_of_node(node: Node) -> int:
-    operations = 1  # of one value
+    operations = 1  # per value
     if node.op in ("linear", "conv"):
         operations = math.prod(node.inputs[1].shape[1:])
     elif node.op == "pool" and isinstance(node.attrs[1], tuple):

@@ -1,4 +1,4 @@
-"""Conversion of any failure while reading a file to an error with a code."""
+"""Turn any failure while reading a file into an error with a code."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from snnc.frontends.onnx.errors import OnnxLimitError, UnforeseenError
 
 @contextmanager
 def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
-    """Turn every exception into an error about the file.
+    """Turn every exception without a code into an error about the file.
 
     Parameters
     ----------
     path
-        The file.
+        The file that is read.
     what
-        The failed action: "read", "converted".
+        The action, for the message: "read", "converted".
     advice
-        Advice for an unknown reason.
+        Advice if the reason is unknown.
 
     Raises
     ------
     OnnxLimitError
         The file exhausts the stack or the memory.
     UnforeseenError
-        No check foresaw the file.
+        An unexpected exception occurred.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Separate the states that share a tensor of a single step: states of several populations, and buffers that shift by one entry per step.
+"""Separate states that share a tensor of a single step: states of several populations, and buffers that shift by one entry per step.
 
-The operations that join the tensor at the end of a step reveal its parts. The first step then reads one input per part, joined in the
-same way, so that a slice of the state is one of the parts in the first step as in all later ones.
+The operations that join the tensor at the end of a step reveal its parts. The first step then reads one input per part, joined in
+the same way, so that a slice of the state is one of the parts in the first step, as in all later steps.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 
 _MAX_VALUES: Final = 1 << 24
-"""Maximum values of all states; larger ones are not separated."""
+"""Maximum number of values of all states that are separated."""
 _MAX_DEPTH: Final = 1024
-"""Maximum number of steps that a value may stay in a buffer."""
+"""Maximum number of steps that a value may remain in a buffer."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A part: the numbers of its values, and of those copied from the previous step."""
+    """A part of a state: the indices of its values, and of the values that it copies from the previous step."""
 
     numbers: Array
     source: Array | None
@@ -34,7 +34,7 @@ class _Leaf:
 
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """Concatenated parts."""
+    """A concatenation of parts."""
 
     axis: int
     parts: tuple[_Tree, ...]
@@ -42,7 +42,7 @@ class _Join:
 
 @dataclass(frozen=True, eq=False)
 class _Move:
-    """A part in another shape, or with its axes in another order."""
+    """A part that is reshaped or transposed."""
 
     op: str
     attrs: tuple[int, ...]
@@ -59,15 +59,15 @@ class UnpackedStates:
     Attributes
     ----------
     trees
-        The structure of each state.
+        Structure of each state, by name.
     names
-        Input of each part; None for parts of shifting buffers, which start at zero.
+        Input of each part; None for parts of shifting buffers, which start with zeros.
     shapes
-        Shape of each of those inputs.
+        Shape of each of these inputs.
     buffers
-        States that hold such buffers.
+        States that contain shifting buffers.
     depth
-        Steps until a value has moved through the longest buffer.
+        Number of steps in which a value moves through the longest buffer.
     """
 
     trees: Mapping[str, _Tree]
@@ -78,11 +78,11 @@ class UnpackedStates:
 
     @property
     def packed(self) -> bool:
-        """Whether a tensor holds more than one part."""
+        """Whether a tensor contains several parts."""
         return not all(isinstance(tree, _Leaf) for tree in self.trees.values())
 
     def start(self, pool: NodePool) -> dict[str, Node]:
-        """Return the first step's input for each state."""
+        """Return the input of each state in the first step."""
 
         def leaf(made: _Leaf) -> Node:
             name = self.names[made]
@@ -92,7 +92,7 @@ class UnpackedStates:
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate states, given all inputs and the new value of each state; None if none is separated."""
+    """Separate states, given all inputs and the new value of each state; return None if nothing is separated."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None
@@ -122,7 +122,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
 
 
 def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
-    """Return an error that names parts of states, if a step reads any, as the possible reason."""
+    """Return `error` with advice to separate states, if the step reads parts of states; else return it unchanged."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
     found = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
@@ -130,12 +130,12 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
         return error
     return type(error)(
         f"{error.text} The step reads parts of the states {found}; give each population's state, and each past value, "
-        "an input and an output of its own."
+        "its own input and output."
     )
 
 
 def joined(pool: NodePool, node: Node) -> Node:
-    """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
+    """Return a value joined by Concat or by writing entries as one Concat of the same parts at every step."""
     if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
@@ -152,7 +152,7 @@ def joined(pool: NodePool, node: Node) -> Node:
 
 
 def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return a Concat without nested ones along the same axis; constants have the length of their later replacements."""
+    """Return a Concat of `parts`, including those of nested Concats along the same axis; constants are cut to the length of other parts."""
     found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in found if n.value is None), default=0)
     rows: list[Node] = []
@@ -163,7 +163,7 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
 
 
 def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state; do not separate it if it has only one part, or one that is not a block of it."""
+    """Name the parts of a state; keep it whole if it has only one part, or a part that is not a block of it."""
     whole = _Leaf(local_numbers, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
@@ -180,7 +180,7 @@ def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names:
 
 
 def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
-    """Return how a value that continues a state is joined; `local_numbers` are the numbers of its entries."""
+    """Return the structure of a state's new value; `local_numbers` are the indices of its entries."""
     source = _copied_values(node, numbers)
     if source is not None:
         return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)
@@ -200,7 +200,7 @@ def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tr
 
 
 def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:
-    """Return the numbers of the values that a node only copies from states; None for any other node."""
+    """Return the indices of the state values that a node copies unchanged; None for any other node."""
     if node.op == "input":
         return numbers.get(str(node.attrs[0]))
     if node.op not in ("slice", "reshape", "transpose"):
@@ -234,7 +234,7 @@ def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
 
 
 def _block(numbers: Array, shape: Shape) -> Index | None:
-    """Return the index of an array of `shape` that gives the values with these numbers, in their order; None if there is none."""
+    """Return the index expression that selects the values with these indices, in order, from an array of `shape`; None if none does."""
     places = np.unravel_index(numbers.reshape(-1), shape)
     found: list[int | slice] = []
     for place, size in zip(places, shape, strict=True):

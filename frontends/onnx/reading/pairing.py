@@ -1,9 +1,8 @@
-"""Pair the state inputs of a single-step file with the outputs that hold the states' new values.
+"""Pair the state inputs of a single-step file with the outputs that are the states' new values.
 
-A state's new value is the output that is computed from it most directly: a membrane decays (a product and a sum), while the membranes of
-other populations act on it through weights or spikes only. The pairing with the best sum of ratings is chosen
-(:func:`rate_paths`). Names break ties, then other properties of the
-paths, then the order in the file.
+A state's new value is the output computed most directly from it: a membrane decays (a product and a sum), while the membranes of
+other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
+(:func:`rate_paths`). Ties are broken by names, then by other properties of the paths, then by the order in the file.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """State input -> output, and the states whose output is chosen only by the order in the file."""
+    """Output by state input, and the states whose output is only chosen by the order in the file."""
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()
 
 
 def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the output with the new value of each state input; empty if the file has no state inputs.
+    """Return the output with the new value of each state; empty if the file has no state inputs.
 
-    The first input is data; every other input that has the shape of an output is a state.
+    The first input is data; every other input with the shape of an output is a state.
 
     Raises
     ------
     StatePairError
-        There is no output of the same shape for each state.
+        Some states have no output of the same shape.
     """
     shapes = {node.shape for node in outputs.values()}
     states = {n: node for n, node in list(inputs.items())[1:] if node.shape in shapes}
@@ -67,18 +66,18 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
 
 
 def guess_notes(pairs: Pairs) -> list[str]:
-    """Return a sentence on the pairs that are a guess."""
+    """Return a sentence about pairs that are guessed, if any."""
     if not pairs.guessed:
         return []
     listed = ", ".join(f"{n} -> {pairs.outputs[n]}" for n in pairs.guessed)
     return [
-        f"The pairs {listed} are a guess based on their order in the file; names and computations allow other pairs too. "
+        f"The pairs {listed} are a guess based on their order in the file; names and computations also allow other pairs. "
         "If a pair is wrong, name each output after its input, with the suffix '_out'."
     ]
 
 
 def _cheapest_assignment(costs: _Costs) -> list[int] | None:
-    """Return the output of each state, all different, with the lowest sum of costs; None if there are too few."""
+    """Return a different output for each state, with the lowest sum of costs; None if there are too few outputs."""
     try:
         return [int(m) for m in linear_sum_assignment(costs)[1]] if costs.shape[0] <= costs.shape[1] else None
     except ValueError:  # no assignment without an infinite cost
@@ -86,7 +85,7 @@ def _cheapest_assignment(costs: _Costs) -> list[int] | None:
 
 
 def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Return whether another output could belong to `state` at the same sum of costs."""
+    """Return whether `state` could have another output at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
     changed = _cheapest_assignment(others)
@@ -114,16 +113,16 @@ _SAME: Final = 7
 
 @dataclass(frozen=True)
 class PathRatings:
-    """Ratings [states, outputs]: low if the output is probably the new value of the state.
+    """Ratings [states, outputs]; low if the output is probably the new value of the state.
 
     Attributes
     ----------
     direct
-        The hardest operation on the easiest path. A path through weights or a spike counts as no path: such paths lead to the state's
-        own population and to others alike. A spike is an unlikely new value of a state that the step compares with a threshold.
+        The hardest operation on the easiest path. A path through weights or a spike counts as no path, because such paths lead to the
+        state's own population and to others alike. A spike is an unlikely new value of a state that is compared with a threshold.
     indirect
-        Order of the outputs without a direct path, the likeliest first: through weights, or an output that passes another state on;
-        through a spike; no path; and last an output that equals the state, which would then never change.
+        Order of the outputs without a direct path, likeliest first: a path through weights, or an output that passes another state on;
+        a path through a spike; no path; an output that equals the state, which would then never change.
     """
 
     direct: npt.NDArray[np.int64]
@@ -131,7 +130,7 @@ class PathRatings:
 
 
 def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathRatings:
-    """Rate how each output is computed from each state."""
+    """Rate how directly each output is computed from each state."""
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
     found = {n.id: _initial_rating(n, leaves) for n in nodes if not n.inputs}
@@ -172,7 +171,7 @@ def _hardness(node: Node, operand: int) -> int:
 
 
 def _fires(node: Node) -> bool:
-    """Return whether a value is the result of a comparison, times a constant at most."""
+    """Return whether a value is the result of a comparison, possibly multiplied by a constant."""
     while node.op not in COMPARISONS:
         moving = [n for n in node.inputs if n.value is None]
         if len(moving) != 1 or (node.op in ELEMENTWISE and node.op != "mul") or node.op in _LAYERS:

@@ -1,4 +1,4 @@
-"""Read an ONNX file, check what can be checked before the graph is evaluated, and hash its nodes."""
+"""Read an ONNX file, check it before its graph is evaluated, and compute a digest of its nodes."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
-"""Maximum number of elements of external tensors that :func:`read_outline` loads."""
+"""Number of elements up to which :func:`read_outline` loads external tensors."""
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file.
+    """Return the size of a file in bytes.
 
     Raises
     ------
     UnreadableFileError
-        The path is not a regular file, and may be endless.
+        The path is not a regular file, and could be endless.
     OSError
         The file does not exist.
     """
@@ -62,7 +62,7 @@ def read_model(path: Path) -> ModelProto:
         size = size_of(path)
         if size > MAX_FILE:
             raise UnreadableFileError(
-                f"{path} has {size:,} bytes; ONNX files have at most {MAX_FILE:,}. Use external data for the weights."
+                f"{path} has {size:,} bytes, but ONNX files have at most {MAX_FILE:,}. Use external data for the weights."
             )
         data = path.read_bytes()
     except OSError as error:
@@ -92,7 +92,7 @@ def read_model(path: Path) -> ModelProto:
 
 
 def read_outline(path: Path) -> ModelProto:
-    """Return the model of a file that :func:`read_model` accepts, with local functions inlined and without large external data.
+    """Return the model of a file that :func:`read_model` accepts, with local functions inlined, but without large external data.
 
     ONNX Runtime needs small tensors (shapes and indices) in the model; it finds large weights in the model's folder.
     """
@@ -105,21 +105,21 @@ def read_outline(path: Path) -> ModelProto:
 
 
 def opset_of(model: ModelProto) -> int:
-    """Return the version of ONNX's own operators that the model uses."""
+    """Return the version of ONNX's own operators used by the model."""
     return max((int(o.version) for o in model.opset_import if o.domain in _ONNX_DOMAINS), default=0)
 
 
 def notes_of(model: ModelProto) -> tuple[object, object]:
-    """Return the unparsed description of the network in a file written by snnc, and a digest of the file's present nodes.
+    """Return the unparsed description of the network in a file written by snnc, and a digest of the file's current nodes.
 
-    Both are None if there is no description.
+    Both are None if the file has no description.
     """
     found = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
     return found.get(KEY), found.get(_DIGEST)
 
 
 def _store_digest(model: ModelProto, digest: str) -> None:
-    """Store the digest of a file, from before its functions were inlined, in the metadata of the model."""
+    """Store in the model's metadata the digest of the file, computed before its functions were inlined."""
     remaining = [p for p in model.metadata_props if p.key != _DIGEST]
     del model.metadata_props[:]
     model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
@@ -132,7 +132,7 @@ def _check_opset(model: ModelProto) -> None:
     if opset > newest:
         raise OpsetError(
             f"the model uses opset {opset}; the installed onnx {onnx.__version__} supports up to {newest}. Update "
-            f"onnx or export an older one."
+            f"onnx or export with an older opset."
         )
     if opset < OLDEST_OPSET:
         raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
@@ -161,7 +161,7 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
-    """Yield the tensors of a graph, and names for them in messages."""
+    """Yield the tensors of a graph, with names for messages."""
     for tensor in graph.initializer:
         yield tensor, tensor.name
     for node in graph.node:
@@ -171,7 +171,7 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
 
 
 def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
-    """Check names, outputs and nodes of a graph and of the graphs nested in it; they can read the names in `outer`."""
+    """Check names, outputs and nodes of a graph and its nested graphs, which can also read the names in `outer`."""
     if level > 8:
         raise MalformedGraphError(f"the graph '{graph.name}' nests deeper than 8 levels of loops.")
     if level == 0 and not graph.node:
@@ -179,7 +179,7 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     if not graph.output:
         raise MalformedGraphError(f"the graph '{graph.name}' has no outputs, so it computes nothing.")
     if graph.sparse_initializer:
-        raise TensorError("sparse initializers are not read; store the weights dense.")
+        raise TensorError("sparse initializers are not supported; store the weights dense.")
     inputs = [i.name for i in graph.input]
     defined = {t.name for t in graph.initializer} | set(inputs)
     if len(set(inputs)) != len(inputs):
@@ -198,7 +198,7 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
         visible.update(o for o in node.output if o)
     missing = [o.name for o in graph.output if o.name not in visible]
     if missing:
-        raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
+        raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is not computed by any node.")
 
 
 def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: dict[str, int], level: int) -> None:
@@ -206,14 +206,14 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: d
     node = graph.node[index]
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
     if node.domain not in _ONNX_DOMAINS:
-        raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
+        raise ForeignOperatorError(f"{where} is from the domain '{node.domain}', but snnc only reads ONNX's own operators.")
     if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
         raise UnreadableFileError(f"{where}: its names are not valid text; the file is damaged, export it again.")
     if not onnx.defs.has(node.op_type):
-        raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
+        raise ForeignOperatorError(f"{where}: ONNX does not define an operator '{node.op_type}'.")
     schema = onnx.defs.get_schema(node.op_type)
     if not schema.min_input <= len(node.input) <= schema.max_input:
-        raise MalformedGraphError(f"{where} has {len(node.input)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
+        raise MalformedGraphError(f"{where} has {len(node.input)} input(s); {node.op_type} has {schema.min_input} to {schema.max_input}.")
     for name in node.input:
         if name and name not in visible:
             if computed_by.get(name, -1) >= index:
@@ -227,7 +227,7 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: d
 
 
 def _drop_unused(graph: GraphProto) -> None:
-    """Remove initializers that no node reads, so that they are not loaded."""
+    """Remove initializers that no node reads, so that their data are not loaded."""
     for outer in _graphs(graph):
         read = {name for inner in _graphs(outer) for node in inner.node for name in node.input}
         read |= {o.name for inner in _graphs(outer) for o in inner.output} | {i.name for i in outer.input}
@@ -262,7 +262,7 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
         if offset < 0 or length != needed_bytes or offset + length > size:
             raise ExternalDataError(
                 f"the tensor '{name}' of shape {list(tensor.dims)} needs {needed_bytes:,} bytes at {offset:,} of '{location}', "
-                f"which has {size:,} bytes; its entry names {length:,}."
+                f"which has {size:,} bytes; its entry declares {length:,}."
             )
         with target.open("rb") as file:
             file.seek(offset)
@@ -283,7 +283,7 @@ def _dtype(tensor: TensorProto, name: str) -> np.dtype[np.generic]:
 
 
 def _check_tensor(tensor: TensorProto, name: str) -> None:
-    """Check the type, the size and the values of a tensor."""
+    """Check the type, size and values of a tensor."""
     dtype = _dtype(tensor, name)
     if min(tensor.dims, default=0) < 0:
         raise TensorError(f"the tensor '{name}' has the shape {list(tensor.dims)}, with a negative size.")
@@ -291,7 +291,7 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
     count = math.prod(tensor.dims)
     if tensor.HasField("raw_data") and dtype.itemsize and len(tensor.raw_data) != count * dtype.itemsize and dtype.kind in "fiub":
         raise TensorError(
-            f"the tensor '{name}' of shape {list(tensor.dims)} needs {count * dtype.itemsize:,} bytes and has {len(tensor.raw_data):,}."
+            f"the tensor '{name}' of shape {list(tensor.dims)} needs {count * dtype.itemsize:,} bytes but has {len(tensor.raw_data):,}."
         )
     if not tensor.HasField("raw_data") and count > MAX_CONSTANT:
         check_size(tuple(tensor.dims), f"the tensor '{name}'", MAX_CONSTANT)
@@ -309,7 +309,7 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
 
 
 def structure(model: ModelProto) -> str:
-    """Return a digest of nodes, functions, and names of inputs and outputs; initializers, shapes and names of nodes do not matter."""
+    """Return a digest of nodes, functions, input names and output names, independent of initializers, shapes and node names."""
     digest = hashlib.sha256()
     for part in _model_parts(model):
         digest.update(repr(part).encode("utf-8", "surrogatepass"))

@@ -1,1 +1,1 @@
-"""From one recovered time step to populations, states, equations and readouts."""
+"""Find populations, states, equations and readouts in one recovered time step."""

@@ -1,4 +1,4 @@
-"""Write a recovered step as a graph."""
+"""Build a graph from a recovered step."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
 
 @dataclass(frozen=True)
 class OutputPlace:
-    """A source port of the graph."""
+    """A source port of the graph, and its shape."""
 
     node: str
     port: str = ""
@@ -54,7 +54,7 @@ class OutputPlace:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """Properties of a file that its graph repeats.
+    """Properties of a file that its graph adopts.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class FileFacts:
     steps
         Number of time steps; None if open.
     names
-        Names of inputs and outputs, which nodes of the graph must not have.
+        Names of inputs and outputs, which other nodes of the graph must not use.
     detach
-        The rule for where gradients stop; None: the file carries marks.
+        Rule for where gradients stop; None if the file carries marks.
     """
 
     title: str
@@ -79,7 +79,7 @@ class FileFacts:
 
 @dataclass(frozen=True, eq=False)
 class BuildPlan:
-    """The input of :func:`build`."""
+    """Input of :func:`build`: a step, with its populations, states and initial states."""
 
     file: FileFacts
     step: RecoveredStep
@@ -90,6 +90,8 @@ class BuildPlan:
 
 
 class _GraphBuilder:
+    """A graph under construction, and the port that provides the value of each class."""
+
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
@@ -102,7 +104,7 @@ class _GraphBuilder:
         self.count: dict[str, int] = {}
 
     def fresh(self, base: str) -> str:
-        """Return a new node name."""
+        """Return an unused node name."""
         while True:
             self.count[base] = self.count.get(base, 0) + 1
             name = f"{base}_{self.count[base]}"
@@ -110,7 +112,7 @@ class _GraphBuilder:
                 return name
 
     def input(self, ref: InputRef) -> OutputPlace:
-        """Return the port of an input, adding it on its first use."""
+        """Return the port of an input, which is added on first use."""
         step, full = self.step, self.plan.file.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
@@ -119,11 +121,11 @@ class _GraphBuilder:
         return OutputPlace(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
-        """Connect an operand to a port, in `shape`, once its source exists."""
+        """Request an edge from an operand to a port, in `shape`; :meth:`connect` adds it."""
         self.pending.append((operand, target, port, shape))
 
     def connect(self) -> None:
-        """Make all edges; if a reader needs another shape, insert a Reshape."""
+        """Add all requested edges; if a reader needs another shape, insert a Reshape."""
         for operand, target, port, shape in self.pending:
             place = self.place(operand)
             delay = operand.delay if not isinstance(operand, Const) else 0
@@ -138,7 +140,7 @@ class _GraphBuilder:
             self.graph.connect(self.shaped[key], target, target_port=port)
 
     def place(self, operand: Operand) -> OutputPlace:
-        """Return the port of an operand."""
+        """Return the port that provides an operand."""
         match operand:
             case InputRef():
                 return self.input(operand)
@@ -147,7 +149,7 @@ class _GraphBuilder:
         raise StepGraphError("a layer reads a constant instead of a value of the network; fold it into the layer's bias.")
 
     def layer(self, cls: int) -> None:
-        """Add a layer, or the reshape between two of them."""
+        """Add a layer between populations, or a reshape."""
         fused = next((b for b, p in self.plan.groups.bias.items() if p == cls), None)
         bias = None
         if fused is not None:
@@ -164,7 +166,7 @@ class _GraphBuilder:
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
-        """Add a gather of several sources, which are concatenated first."""
+        """Add a gather of several sources as their concatenation and a selection."""
         step = self.step
         gather, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
@@ -177,14 +179,14 @@ class _GraphBuilder:
         self.places[cls] = OutputPlace(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
-        """Add a population."""
+        """Add the population of a group of classes."""
         step, states = self.step, self.plan.states[group]
         members = self.plan.groups.members(group)
         shapes = {step.samples[c] for c in members}
         equations = draft(step, members, states, visible, self.plan.file.detach)
         shapes |= {step.operand_sample(p) for p in equations.ports}
         if len(shapes) != 1:
-            raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
+            raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not supported yet.")
         named = name(equations, states, visible)
         scale = scale_of(named, step.graph_shape(members[-1]))
         if scale is not None:
@@ -198,7 +200,7 @@ class _GraphBuilder:
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
         if not equations.ports:
-            raise StepGraphError("snnc does not read neurons that read only their own state; every population needs an input.")
+            raise StepGraphError("snnc does not support neurons that only read their own state; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
@@ -213,7 +215,7 @@ class _GraphBuilder:
             self.read(operand, node, port, shape)
 
     def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
-        """Return the initial states that are not zero."""
+        """Return the initial states that are not 0."""
         found: dict[str, Array] = {}
         for (cls, k), label in named.deep.items():
             value = self.plan.start.values.get((cls, -k))
@@ -227,7 +229,7 @@ def _rank(port: str) -> tuple[bool, bool, str]:
 
 
 def build(plan: BuildPlan) -> TracedGraph:
-    """Return the graph of a recovered step, and the step's values in its populations."""
+    """Return the graph of a recovered step, and the nodes of the file that contain its populations' values."""
     builder = _GraphBuilder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()
@@ -254,7 +256,7 @@ def build(plan: BuildPlan) -> TracedGraph:
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
-    """Return the classes of populations that other nodes or results read."""
+    """Return the classes in populations that other nodes or results read."""
     found: set[int] = set()
     for cls in groups.order:
         own_group = groups.group.get(cls)
@@ -287,7 +289,7 @@ def _output(builder: _GraphBuilder, name: str) -> None:
 
 
 def _output_batch(step: RecoveredStep, result: Result) -> int | None:
-    """Return the batch axis of an output, without counting time."""
+    """Return the batch axis of an output, not counting the time axis."""
     value = result.value
     if isinstance(value, Ref):
         shape, batch = step.classes[value.cls].shape, step.batch[value.cls]
@@ -298,7 +300,7 @@ def _output_batch(step: RecoveredStep, result: Result) -> int | None:
     outer = math.prod(shape[:batch])
     fits = [k for k, d in enumerate(result.shape) if d == shape[batch] and math.prod(result.shape[:k]) == outer]
     if not fits:
-        raise ReadoutError(f"the output '{result.name}' of shape {list(result.shape)} a step has no batch axis of {shape[batch]}.")
+        raise ReadoutError(f"the output '{result.name}' of shape {list(result.shape)} per step has no batch axis of {shape[batch]}.")
     return batch if batch in fits else fits[0]
 
 

@@ -1,7 +1,7 @@
-"""Places where gradients stop inside a neuron: from marks in the file, or by a rule without them.
+"""Determine where gradients stop inside a neuron, from marks in the file or by a rule.
 
-ONNX has no operator that stops a gradient, so a file alone does not say which of a neuron's own spikes are constants to its
-gradient. :data:`DETACHES` are the rules; the export of a PyTorch module has exact marks.
+ONNX has no operator that stops a gradient, so a file does not define which of a neuron's own spikes are constants in its gradient.
+:data:`DETACHES` are the available rules; exports of PyTorch modules contain exact marks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Number, Symbol, call, symbols, transform
 from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
@@ -22,20 +22,19 @@ from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
-"""``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is never a constant. ``all``: it is a
-constant wherever the neuron itself reads it, in the reset and in feedback and adaptation without a synapse."""
-_FIRES: Final = frozenset({"spike", "spike_ge"})
+"""Rules. ``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is never a constant. ``all``: it
+is a constant wherever the neuron itself reads it: in the reset, and in feedback and adaptation without a synapse."""
 DEFAULT: Final[Detach] = "reset"
 MARK: Final = "snnc_detach"
-"""Prefix of the names of ``Identity`` nodes for PyTorch's ``detach`` in snnc's own exports."""
+"""Prefix of the names of ``Identity`` nodes that mark PyTorch's ``detach`` in snnc's exports."""
 PARAMETER: Final = "snnc_parameter:"
-"""Prefix of those that name a learnable parameter of a neuron."""
+"""Prefix of the names of ``Identity`` nodes that name a learnable neuron parameter."""
 
 
 def strip_marks(classes: list[StepClass]) -> None:
-    """Remove marks from a step, in place: an operand that an elementwise operation reads through one joins `detached_operands`.
+    """Remove marks from a step, in place; operands that elementwise operations read through a mark are listed in `detached_operands`.
 
-    Marks before other operations and results stay, as separate elementwise operations.
+    Marks before other operations and results are kept as separate elementwise operations.
     """
     for step_class in classes:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":
@@ -48,7 +47,7 @@ def strip_marks(classes: list[StepClass]) -> None:
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
-    """Return the operand without marks, and whether it had any."""
+    """Return the operand without marks, and whether there were any."""
     marked = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
         operand, marked = delayed(classes[operand.cls].operands[0], operand.delay), True
@@ -59,16 +58,16 @@ def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]
 
 
 def detached(lines: list[Assignment], constants: Mapping[str, Array], states: Iterable[str], rule: Detach) -> list[Assignment]:
-    """Put ``detach`` into the equations of one population, according to `rule`.
+    """Return the equations of one population with ``detach`` inserted according to `rule`.
 
     Parameters
     ----------
     lines
-        Equations under the placeholders of :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, without ``detach``.
+        Equations with the placeholder names of :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, without ``detach``.
     constants
-        Values of their ``k`` placeholders.
+        Values of the ``k`` placeholders.
     states
-        The targets that are carried to the next step; values that only leave the population are not changed.
+        Targets carried to the next step; values that only leave the population are not changed.
     rule
         See :data:`DETACHES`.
     """
@@ -80,8 +79,8 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Write ``detach`` once, where a spike is defined, if all its readers are detached; `outside` names are read elsewhere too."""
-    fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
+    """Move ``detach`` to the definition of each spike that is only read detached and not outside the population (`outside`)."""
+    fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in SPIKES} - outside
     read_detached = {name for line in lines for name in _detached_symbols(line.value)}
     plain = {name for line in lines for name in symbols(transform(line.value, _without_detached_symbols))}
     names = fires & read_detached - plain
@@ -93,11 +92,11 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""The form of an expression of spikes and constants: the factor of each spike in a weighted sum, None if it is not such a sum."""
+"""Factor of each spike in a weighted sum of spikes; the factor is None if the expression is not such a sum."""
 
 
 class _Marker:
-    """Follows spikes, and values gated by spikes, from line to line."""
+    """Tracks spikes, and values gated by spikes, from line to line."""
 
     def __init__(self, constants: Mapping[str, Array], rule: Detach) -> None:
         self._rule = rule
@@ -109,10 +108,10 @@ class _Marker:
         self._spike_sums: dict[str, Expression] = {}
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
-        """Return the value of one line with its spikes detached if it is `inner`, and record the form of its target."""
+        """Return the value of a line, with its spikes detached if it is `inner`, and record the form of its target."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
-        if isinstance(value, Call) and value.function in _FIRES:
+        if isinstance(value, Call) and value.function in SPIKES:
             form: Form | None = {target: np.ones(())}
             self._thresholds[target] = self._threshold(value.args[0])
         else:
@@ -144,7 +143,7 @@ class _Marker:
         return None
 
     def _form(self, e: Expression) -> Form | None:
-        """Return the form of an expression of constants and spikes only, the empty form for constants."""
+        """Return the form of an expression of constants and spikes, empty for constants; None for other expressions."""
         if isinstance(e, Symbol):
             return {} if e.name in self._constants else self._forms.get(e.name)
         if not isinstance(e, Call):
@@ -165,7 +164,7 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Detach the spikes in an expression that contains other values too."""
+        """Detach spikes in an expression that also contains other values."""
         if not isinstance(e, Call):
             gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e
@@ -182,7 +181,7 @@ class _Marker:
         return Call(e.function, tuple(args))
 
     def _cut(self, e: Expression) -> Expression:
-        """Detach the spikes in an expression of spikes and constants, to which gradients still flow."""
+        """Detach the spikes in an expression of spikes and constants; gradients still flow to the constants."""
         match e:
             case Symbol(name) if name in self._spike_sums:
                 return self._cut(self._spike_sums[name])
@@ -193,7 +192,7 @@ class _Marker:
         return e
 
     def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
-        """Return whether adding (or subtracting) `form` subtracts a threshold, or belongs to a gate of the same spike."""
+        """Return whether adding or subtracting `form` subtracts a threshold, or belongs to a gate of the same spike."""
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0
@@ -228,7 +227,7 @@ def _broadcast(a: Array, b: Array) -> bool:
 
 
 def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
-    """Return the targets that the lines of `names` depend on in this step, and those themselves."""
+    """Return `names` and all targets on which their lines depend in this step."""
     found = set(names)
     for line in reversed(lines):
         if line.target in found:
@@ -261,12 +260,12 @@ def _is_detach(e: Expression) -> TypeGuard[Call]:
 
 
 def check_rule(rule: str) -> Detach:
-    """Return `rule` if it is valid.
+    """Return `rule`, checked.
 
     Raises
     ------
     DetachError
-        The rule is not one of :data:`DETACHES`.
+        The rule is not in :data:`DETACHES`.
     """
     for known in DETACHES:
         if rule == known:
@@ -275,7 +274,7 @@ def check_rule(rule: str) -> Detach:
 
 
 def with_rule(graph: Graph, rule: Detach) -> None:
-    """Stop the gradients of all populations of `graph`, in place, according to `rule`, and nowhere else."""
+    """Set where gradients stop in all populations of `graph`, in place, according to `rule`."""
     for name, population in list(graph.of_type(Population)):
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
@@ -285,11 +284,11 @@ def with_rule(graph: Graph, rule: Detach) -> None:
 
 
 def sentence(graph: Graph, rule: Detach) -> list[str]:
-    """Return a sentence on where the gradients of a graph stop, if it has neurons that read their own spikes."""
+    """Return a sentence on where the graph's gradients stop; none if no neuron reads its own spikes."""
     if not any(_reads_itself(p) for _, p in graph.of_type(Population)):
         return []
     others = " and ".join(f"'{other}'" for other in DETACHES if other != rule)
-    return [f"The file does not say where gradients stop: {_MEANINGS[rule]} (detach '{rule}'; others are {others})."]
+    return [f"The file does not define where gradients stop: {_MEANINGS[rule]} (detach '{rule}'; others are {others})."]
 
 
 _MEANINGS: Final[Mapping[Detach, str]] = {
@@ -301,6 +300,6 @@ _MEANINGS: Final[Mapping[Detach, str]] = {
 
 def _reads_itself(population: Population) -> bool:
     model = population.model
-    fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*_FIRES, "detach"}}
+    fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*SPIKES, "detach"}}
     inner = reaching(list(model.equations), set(model.states))
     return any(fires & set(symbols(a.value)) for a in model.equations if a.target in inner)

@@ -1,11 +1,11 @@
-"""Write the elementwise classes of one population as equations, in the order of the file's operations."""
+"""Convert the elementwise classes of one population to equations, in the order of the file's operations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, calls, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
@@ -16,10 +16,10 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 @dataclass(eq=False)
 class EquationsDraft:
-    """Equations under placeholder names.
+    """Equations with placeholder names.
 
-    ``c7`` is class 7 in this step, ``p7_1`` its value one step ago, ``q7`` a late value that follows from the states,
-    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to equal ones, ``labels`` maps trainable constants
+    ``c7`` is class 7 in this step, ``p7_1`` its stored value one step ago, ``q7`` its previous value computed from the states,
+    ``i0`` an input port, and ``k0`` one use of a constant. ``alias`` maps classes to equal ones; ``labels`` maps trainable constants
     to their names in the exported module.
     """
 
@@ -31,7 +31,7 @@ class EquationsDraft:
 
 
 class Writer:
-    """Writes one group; see :func:`draft`."""
+    """Converts one group of classes; see :func:`draft`."""
 
     def __init__(self, step: RecoveredStep, members: list[int], states: States) -> None:
         self._step = step
@@ -42,7 +42,7 @@ class Writer:
         self._fired: set[int] = set()
 
     def write(self) -> EquationsDraft:
-        """Return the draft of the complete group."""
+        """Return the draft of the whole group."""
         for cls in self._members:
             if cls in self._states.computed and cls not in self._fired:
                 self._fired.add(cls)
@@ -84,7 +84,7 @@ class Writer:
         return Symbol(f"q{source}")
 
     def _parameter_expression(self, node: Node, cls: int) -> Expression:
-        """Write a constant as an expression of the trainable parameters from which it is computed."""
+        """Return a constant as an expression of the trainable parameters from which it is computed."""
         constant = self._step.constant(_value_of(node), cls)
         if not learned(node):
             return self._constant(constant)
@@ -110,9 +110,9 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Write a group; values that are used once, and only inside the group, are inlined.
+    """Convert a group to equations; values used once, and only inside the group, are inlined.
 
-    Gradients stop where `detach` says, or where the operands of `step` are detached, if it is None.
+    Gradients stop according to `detach`, or if it is None, at the detached operands of `step`.
     """
     result = Writer(step, members, states).write()
     if detach is not None:
@@ -135,7 +135,7 @@ def _value_of(node: Node) -> Array:
 
 
 def is_spike(expression: Expression) -> bool:
-    """Return whether an expression is the spike function, detached or not."""
+    """Return whether an expression is the spike function, possibly detached."""
     match expression:
         case Call("detach", (inner,)):
             return is_spike(inner)
@@ -203,13 +203,7 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
 
 
 def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
-    """Yield each call of each line with the line's target."""
-
-    def walk(target: str, e: Expression) -> Iterator[tuple[str, Call]]:
-        if isinstance(e, Call):
-            yield target, e
-            for a in e.args:
-                yield from walk(target, a)
-
+    """Yield each call in each line, with the line's target."""
     for line in lines:
-        yield from walk(line.target, line.value)
+        for found in calls(line.value):
+            yield line.target, found

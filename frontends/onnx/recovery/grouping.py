@@ -1,4 +1,4 @@
-"""Groups of elementwise classes that form one population: those connected by a recurrence, and those that depend only on it."""
+"""Group elementwise classes into populations: classes connected by a recurrence, and classes that only depend on one population."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 @dataclass(eq=False)
 class Grouping:
-    """Groups of elementwise classes, and the treatment of the others.
+    """Groups of elementwise classes, and the roles of other classes.
 
-    ``bias`` maps an addition of a constant to the matrix product that it belongs to; ``sums`` are plain additions between groups.
+    ``bias`` maps an addition of a constant to the matrix product whose bias it is; ``sums`` are plain additions between groups.
     """
 
     order: list[int]
@@ -26,12 +26,12 @@ class Grouping:
     sums: set[int] = field(default_factory=set)
 
     def members(self, group: int) -> list[int]:
-        """Return the classes of a group, in order."""
+        """Return the classes of a group, in evaluation order."""
         return [c for c in self.order if self.group.get(c) == group]
 
     @property
     def groups(self) -> list[int]:
-        """All groups, in the order of their first members."""
+        """Groups in the order of their first members."""
         return list(dict.fromkeys(self.group[c] for c in self.order if c in self.group))
 
 
@@ -70,7 +70,7 @@ def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, in
 
 
 def _biases(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Find additions of a constant that are the bias of a product."""
+    """Find additions of a constant that are the bias of a matrix product or convolution."""
     for cls in groups.order:
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:
@@ -87,7 +87,7 @@ def _biases(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[in
 
 
 def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | None:
-    """Return an added constant as a bias of a product, one value per channel; None if it differs within a channel."""
+    """Return a constant added to a product as its bias, one value per channel; None if it varies within a channel."""
     full = np.asarray(value).reshape((1,) * (len(step.classes[product].shape) - np.ndim(value)) + np.shape(value))
     shape = step.classes[product].shape
     if full.ndim != len(shape):
@@ -134,7 +134,7 @@ def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: 
 
 
 def _filters(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Join a filter without spikes to the one population that it feeds: a synaptic current belongs to its membrane."""
+    """Merge a filter without spikes into the only population that it feeds: a synaptic current belongs to its membrane."""
     changed = True
     while changed:
         changed = False

@@ -1,4 +1,4 @@
-"""Initial states: propose them, run the recovered step from them, and require the file's values in its first steps."""
+"""Find initial states: propose candidates, run the recovered step from them, and compare its first steps with the file."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepC
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 Fault: TypeAlias = tuple[int, int, float]
-"""Class, step and difference of a value that is not reproduced."""
+"""Class, step and difference of a value that differs from the file."""
 _TOLERANCE: Final = 2e-6
 _MAX_CANDIDATES: Final = 200
 _MIN_CANDIDATES: Final = 8
 _MAX_WORK: Final = 1e9
-"""Maximum multiplications for the candidates of one population, on one sample."""
+"""Maximum number of multiplications for the candidates of one population, on one sample."""
 _MAX_EARLY: Final = 100
-"""Maximum values of the first steps that are searched for constants."""
+"""Maximum number of nodes of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
 _SEARCHED: Final = 2
-"""Number of samples on which a proposal is tried first."""
+"""Number of samples for a first test of a proposal."""
 _SMALL: Final = 4096
-"""Layers of fewer neurons are compared on more samples, so that some neurons fire."""
+"""Number of neurons up to which layers are compared on more samples, so that some neurons fire."""
 
 
 @dataclass(eq=False)
 class Start:
-    """Initial values: of states, by (class, time before 0), and the names of inputs that give them."""
+    """Initial states, by (class, negative time), and the inputs of the file that provide initial states."""
 
     values: dict[tuple[int, int], Array] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
 
 
 class StepSimulation:
-    """The recovered classes, run for a few steps on the sample inputs."""
+    """Runs the recovered classes for a few steps on sample inputs."""
 
     def __init__(self, step: RecoveredStep, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
         self._step = step
@@ -73,7 +73,7 @@ class StepSimulation:
         return self._known[key]
 
     def before(self, cls: int, t: int, reader: int | None) -> Array:
-        """Return the value of a class before step 0, as `reader` (a group) reads it."""
+        """Return the value of a class before step 0, as read by the group `reader`."""
         step_class = self._step.classes[cls]
         group = self._groups.group.get(cls)
         if group is None or group != reader:
@@ -89,7 +89,7 @@ class StepSimulation:
         return compute(step_class.op, step_class.attrs, step_class.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
-        """Return the value of an operand that `reader` reads at step `t`."""
+        """Return the value of an operand at step `t`, as read by `reader`."""
         match operand:
             case Const(value):
                 return np.asarray(value, np.float64)
@@ -107,7 +107,7 @@ class StepSimulation:
                 return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
 
     def faults(self, classes: list[int]) -> list[Fault]:
-        """Return (class, step, difference) of every early value that is not reproduced."""
+        """Return class, step and difference of every value in the first steps that differs from the file."""
         found: list[Fault] = []
         for cls in classes:
             step_class = self._step.classes[cls]
@@ -131,7 +131,7 @@ class StepSimulation:
                 yield cls, t, difference
 
     def _readers(self, cls: int, delay: int) -> set[int | None]:
-        """Return the readers of a class before step 0: its own group, which reads states, or others (None), which read zeros."""
+        """Return the readers of a class before step 0: its own group, which reads states, or other nodes (None), which read zeros."""
         local = self._groups.group.get(cls)
         users = self._late_users.get(cls, [])
         found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
@@ -139,14 +139,14 @@ class StepSimulation:
 
 
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
-    """Return initial states from which the recovered step computes the file's values.
+    """Return initial states from which the recovered step computes the values of the file.
 
-    With `search`, the constants of each population are tried as states that the file does not show.
+    With `search`, constants of each population are tried as initial states that the file does not contain explicitly.
 
     Raises
     ------
     InitialStateError
-        No proposal explains the file.
+        No initial states explain the file.
     """
     start = _explicit(step, groups, states)
     largest = max((math.prod(c.shape) for c in step.classes), default=0)
@@ -165,14 +165,14 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
         when = f"step {t}" if t >= 0 else "the start"
         raise InitialStateError(
             f"at {when} the file computes different values from its later steps (operation '{step.classes[cls].op}' of shape "
-            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in all), and no "
+            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in total), and no "
             f"initial state explains the difference."
         )
     return start
 
 
 def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
-    """Return the initial states that the file shows."""
+    """Return the initial states that the file contains explicitly."""
     start = Start()
     for step_class in step.classes:
         seen = step.through_layout(Ref(step_class.id))
@@ -217,7 +217,7 @@ def _improve(
     faults: Callable[[Start], list[Fault]],
     most: int,
 ) -> tuple[Start, list[Fault]]:
-    """Try constants as initial states that the file does not show; each that explains more is kept."""
+    """Try constants as missing initial states, and keep each assignment that explains more values."""
     open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
@@ -242,7 +242,7 @@ def _assignments(open_states: list[int], candidates: list[Array]) -> Iterator[tu
 
 
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
-    """Return the constants in the file's first steps, then those of the step itself."""
+    """Return the constants in the file's first steps, then the constants of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
     local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
     for value in (*_early(step, members), *local):
@@ -253,7 +253,7 @@ def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
 
 
 def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
-    """Return the constants of the members' nodes at early steps whose structure differs."""
+    """Yield constants of the members' nodes in early steps with a different structure."""
     nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
     largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
     seen = {n.id for n in nodes}

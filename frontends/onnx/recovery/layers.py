@@ -1,4 +1,4 @@
-"""Write the layers between populations: products, convolutions, poolings, reductions, concatenations and sums."""
+"""Convert the layers between populations: products, convolutions, poolings, reductions, concatenations and sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Return (base of its name, operation, its operands, the input shape that it needs; None: any).
+    """Return the base of a layer's name, its operation, its operands, and the input shape it requires (None for any shape).
 
     Raises
     ------
@@ -42,7 +42,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
         case "reduce":
             kind, axes = step_class.attrs
             if kind == "min":
-                raise NotYetError("a minimum over the values of a layer is not read yet.")
+                raise NotYetError("a minimum over the values of a layer is not supported yet.")
             sample_axes = tuple(step.inner_axis(read[0], a) for a in axes)
             return "reduce", Reduce(kind, sample_axes, keepdims=True), read, read_shape
         case "slice":
@@ -57,7 +57,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
 
 
 def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Write a gather of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
+    """Convert a gather of one source to a Reshape, a Pad, or a matrix with a single 1 per row."""
     gather, source = step.classes[cls].attrs[0], step.full(operands[0])
     if gather.plain and gather.index.size == math.prod(source):
         shape = step.graph_shape(cls)
@@ -70,7 +70,7 @@ def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str
 
 
 def selection(gather: GatherMap, size: int) -> Sparse:
-    """Return a gather from `size` values as a matrix."""
+    """Return a gather from `size` values as a sparse matrix."""
     rows = (gather.index >= 0).astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
     chosen = gather.index[gather.index >= 0].astype(np.int32)
@@ -86,7 +86,7 @@ def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array 
 
 
 def scale_of(named: NamedEquations, shape: Shape) -> Scale | None:
-    """Return equations of the form ``a*x + b`` with constants as a layer; None for any others."""
+    """Return equations of the form ``a*x + b`` with constant a and b as a Scale; None for other equations."""
     if named.states or len(named.lines) != 1 or len(named.ports) != 1:
         return None
     match named.lines[0].value:
@@ -102,7 +102,7 @@ def scale_of(named: NamedEquations, shape: Shape) -> Scale | None:
 
 
 def _compact(value: Array, shape: Shape) -> Array:
-    """Return a constant with size 1 on the axes along which it is constant."""
+    """Return a constant with size 1 on the axes along which it does not vary."""
     array = np.asarray(value, np.float32)
     if array.ndim:
         array = array.reshape(shape)

@@ -1,8 +1,8 @@
-"""Trainable constants of a file: the parameter of the module that each is, or its computation from parameters.
+"""Trainable constants of a file: find the module parameter of each, or its computation from parameters.
 
-An export of snnc's own names the parameters of neurons. A value that the module computes from parameters stays an expression in the
-neuron's equations, so the parameters have the module's gradients. If the expression is an invertible function of one parameter, its
-value becomes the parameter.
+snnc's exports name the parameters of neurons. A value that the module computes from parameters stays an expression in the
+neuron's equations, so that the parameters have the same gradients as in the module. If the expression is an invertible function of one
+parameter, its value becomes the parameter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of the parameter of a constant, with the applied function in its last part; "" for other constants."""
+    """Return the name of a constant's parameter, "" if it has none; for a sigmoid of the parameter ``fc.beta``, ``fc.sigmoid_beta``."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])
@@ -43,7 +43,7 @@ def _is(node: Node, value: float) -> bool:
 
 
 def _unclipped(node: Node) -> Node:
-    """Return the operand of a clip if all its values are inside the bounds: clipping then changes neither values nor gradients."""
+    """Return the operand of a clip whose values are all strictly within the bounds, so that clipping changes no value or gradient."""
     while node.op in ("min", "max"):
         inner = [n for n in node.inputs if learned(n)]
         bounds = [n for n in node.inputs if not learned(n)]

@@ -1,4 +1,4 @@
-"""Names for the states, parameters and outputs of recovered equations, from their roles."""
+"""Name the states, parameters and outputs of recovered equations by their roles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from snnc.frontends.onnx.recovery.states import States
 
 @dataclass(frozen=True)
 class NamedEquations:
-    """Equations under their final names.
+    """Equations with their final names.
 
-    ``states`` and ``outputs`` map classes (values of a recovered step) to names; ``parameters`` maps names to values. ``deep`` maps
+    ``states`` and ``outputs`` are names by class (a value of the recovered step); ``parameters`` are values by name. ``deep`` maps
     (class, k) to the name of a state's value k steps ago.
     """
 
@@ -31,7 +31,7 @@ class NamedEquations:
 
 
 def name(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
-    """Return a draft under its final names."""
+    """Return a draft with its final names."""
     all_visible, visible = visible, {draft.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
     state_names = _states(draft, states, fires, visible)
@@ -70,7 +70,7 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    """Name the states: v for the membrane, i_syn for a state that only inputs feed, s for spikes, x for the others."""
+    """Name the states: v for the membrane, i_syn for a state fed only by inputs, s for spikes, x for others."""
     if not states.stored:
         return {}
     values = {line.target: line.value for line in draft.lines}
@@ -113,7 +113,7 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
 
 
 def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
-    """Give the trainable parameters their names in the module; a parameter that is used several times has one name."""
+    """Name trainable parameters as in the module; a parameter used several times has one name."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
     used = {s for line in draft.lines for s in symbols(line.value)}
@@ -135,7 +135,7 @@ def _parameters(
     reserved: set[str],
     learned: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """Name the constants by their roles; equal constants of one role share a name, and 0 or 1 without a role becomes a number."""
+    """Name constants by their roles; equal constants with the same role share a name, and 0 or 1 without a role becomes a number."""
     roles: dict[str, str] = {}
     for target, call in occurrences(draft.lines):
         for position, argument in enumerate(call.args):
@@ -165,7 +165,7 @@ def _parameters(
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], draft: EquationsDraft) -> str:
-    """Return a name for a constant from its place in the equations; "" if it has no known role."""
+    """Return a name for a constant, based on its position in the equations; "" without a known role."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:
@@ -210,7 +210,7 @@ def _ordered(
     final: dict[str, Expression],
     reserved: set[str],
 ) -> list[Assignment]:
-    """Order the equations; if a state's old value is read after its assignment, insert a copy."""
+    """Order the equations; if a state's old value is read after its new one is assigned, insert a copy."""
     lines = list(draft.lines)
     moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []

@@ -1,6 +1,6 @@
-"""The meaning of a file's output: values of steps, or their last, sum, mean, maximum or minimum.
+"""Determine what an output of the file is: values of steps, or their last value, sum, mean, maximum or minimum.
 
-A summary covers all steps, or some consecutive ones.
+Such a reduction covers all steps, or a range of consecutive steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.frontends.onnx.reroll.step import Result
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Most operations after a summary over time through which the search for it continues."""
+"""Maximum number of operations between an output and a reduction over time that is searched for."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
@@ -30,7 +30,7 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     Raises
     ------
     ReadoutError
-        The output is neither a value of a step nor a summary over the steps.
+        The output is neither a value of a step nor a known reduction over the steps.
     """
     timeline = roller.timeline
     if output.value is not None:
@@ -62,7 +62,7 @@ def _bounds(timeline: GraphTimeline, window: StepWindow) -> tuple[int, int | Non
 
 
 def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
-    """Refuse an output that is made from values of all steps, but neither stacks them in order nor summarises them."""
+    """Refuse an output that combines values of all steps without stacking them in order or reducing them."""
     node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
@@ -70,7 +70,7 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
         if node.op == "write_slice":
             raise TimeMixingError(
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
-                "the steps; snnc reads causal models whose outputs are in order. Write the values of every step, in their order."
+                "the steps; snnc reads causal models whose outputs are in order. Write the values of every step, in order."
             )
         live = [n for n in node.inputs if n.value is None]
         if len(live) != 1 or node.op == "reduce":
@@ -80,7 +80,7 @@ def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
 
 
 def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
-    """Refuse a stack of values that do not follow the steps one by one."""
+    """Refuse a stack of values that do not correspond to consecutive steps."""
     late, depths = [timeline.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(late)) == len(late)
     one_by_one = len(late) == timeline.steps and (distinct or len(set(depths)) == len(depths))
@@ -90,17 +90,17 @@ def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, a
     if late == list(range(timeline.steps)) and _joins(node, after):
         raise ReadoutError(
             f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that it shares with the batch or "
-            "neurons); stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
+            "neurons; stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(
-        f"the output '{name}' is made from {len(late)} values that do not follow the steps of the input one by one (reversed, strided or "
-        "future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all steps, or of "
-        "some that follow one another, in their order."
+        f"the output '{name}' is made from {len(late)} values that do not correspond to consecutive steps of the input (reversed, strided "
+        "or future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all steps, or of "
+        "consecutive steps, in order."
     )
 
 
 def _joins(stack: Node, after: list[Node]) -> bool:
-    """Return whether later nodes merge the axis of a stack of steps with another axis."""
+    """Return whether nodes after a stack of steps merge its axis with another axis."""
     axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in after:
@@ -120,7 +120,7 @@ def _joins(stack: Node, after: list[Node]) -> bool:
 
 
 def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
-    """Return the readout of an output and its range of steps; None if it is no summary of steps."""
+    """Return the readout of an output and its range of steps; None if it is not a reduction of steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
     found = _reduced(pool, timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
@@ -140,7 +140,7 @@ def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Rea
 
 
 def _reduced(pool: NodePool, timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Read a reduction over time, and maybe over axes of a step."""
+    """Match a reduction over time, and possibly over axes of a step."""
     kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
@@ -157,9 +157,9 @@ def _reduced(pool: NodePool, timeline: GraphTimeline, node: Node) -> tuple[Reado
 
 
 def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Read a summary written as nested sums or comparisons of steps: ``max(max(a0, a1), a2)``.
+    """Match a reduction written as nested sums or comparisons of steps: ``max(max(a0, a1), a2)``.
 
-    A sum over all steps is not read here: the roll-up recovers it as a state.
+    A sum over all steps is not matched, because the roll-up recovers it as a state.
     """
     if node.op not in ("add", "max", "min") or not timeline.timed:
         return None
@@ -185,7 +185,7 @@ def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWin
 
 
 def _with_accumulations(pool: NodePool, timeline: GraphTimeline, name: str, output: Node) -> Node:
-    """Rewrite sums and means over all steps, with which an output computes further, as step-by-step accumulations."""
+    """Rewrite sums and means over all steps as step-by-step accumulations if the output applies further operations to them."""
     known: dict[int, Node] = {}
 
     def walk(node: Node, depth: int) -> Node:
@@ -206,7 +206,7 @@ def _with_accumulations(pool: NodePool, timeline: GraphTimeline, name: str, outp
 
 
 def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node) -> Node | None:
-    """Return a sum or mean over all steps as a step-by-step accumulation; None if `node` is something else."""
+    """Return the step-by-step accumulation for a sum or mean over all steps; None if `node` is something else."""
     found = _reduced(pool, timeline, node)
     if found is None:
         return None
@@ -214,8 +214,8 @@ def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node
     if kind not in ("sum", "mean") or len(window.rows) != timeline.steps:
         what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
         raise ReadoutError(
-            f"the output '{name}' computes further with the {kind} {what}; snnc supports this only for the sum and mean over all steps. "
-            "Return the values of all steps, or the summary itself."
+            f"the output '{name}' applies further operations to the {kind} {what}; snnc supports this only for the sum and mean over all "
+            "steps. Return the values of all steps, or the reduction itself."
         )
     total = window.rows[0]
     for row in window.rows[1:]:
@@ -226,7 +226,7 @@ def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that sums its steps, in a file whose inputs have no time axis."""
+    """Roll up an output that sums its steps, in a file whose inputs have no time axis; None for other outputs."""
     steps = roller.timeline.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
@@ -236,12 +236,12 @@ def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | No
 
 
 def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
-    """Turn a sum or mean that the model accumulates step by step into a readout of its summand."""
+    """Replace outputs that accumulate a sum or mean step by step by readouts of the summand."""
     return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
 
 
 def _accumulated(roller: Roller, result: Result) -> Result:
-    """Return the readout of the value that one output accumulates; the result unchanged if it accumulates none."""
+    """Return the readout of the value that an output accumulates; the unchanged result if it accumulates none."""
     readout: Readout = "sum"
     value = result.value
     if not isinstance(value, Ref) or value.delay:
@@ -262,7 +262,7 @@ def _accumulated(roller: Roller, result: Result) -> Result:
 
 
 def _summand(roller: Roller, step_class: StepClass) -> Operand | None:
-    """Return the value that a class adds to its previous value, starting from zero; None if it does something else."""
+    """Return the value that a class adds to its previous value, starting from zero; None for other classes."""
     if step_class.op != "add" or len(step_class.operands) != 2:
         return None
     previous = Ref(step_class.id, 1)

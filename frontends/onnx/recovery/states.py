@@ -1,8 +1,8 @@
-"""The states of a population: values that it needs from the previous step.
+"""Choose the states of a population: the values that it needs from the previous step.
 
-Every member that its own group reads with a delay is a state, except those that other states determine: the reset that a
-file computes from the previous membrane is not an additional state. If several late values have one
-common source, that source is stored instead of them; so is the membrane that a file resets to zero only when it reads it.
+Every member that its own group reads with a delay is a state, unless other states determine it: for example, a reset that the file
+computes from the previous membrane is not a state. If several delayed values have a common source, only the source is stored; the same
+applies to a membrane that the file only resets to zero when reading it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MAX_CHAIN: Final = 4
 
 @dataclass(frozen=True)
 class States:
-    """States of one group: class -> number of steps back that it is read; ``computed`` late values follow from the states."""
+    """States of one group: for each stored class, the number of previous values; ``computed`` delayed values follow from the states."""
 
     stored: dict[int, int]
     computed: frozenset[int]
 
 
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
-    """Choose the states of a group.
+    """Return the states of a group.
 
-    A delayed value that is computed from the states with a trainable parameter is a state too, if gradients flow through it: computed
+    A delayed value that is computed from the states with a trainable parameter is also a state if gradients flow through it: computed
     from the initial states, it would give the parameter a gradient before the first step.
     """
     members = groups.members(group)
@@ -46,7 +46,7 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
 
 
 def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
-    """Return whether `cls` follows from the `stored` values of its own step by a parameter that training changes."""
+    """Return whether `cls` depends on the `stored` values of its own step through a trainable parameter."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
@@ -59,7 +59,7 @@ def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping
 
 
 def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
-    """Choose the states of a group; those in `added` are states in any case."""
+    """Choose the states of a group, which must include `added`."""
     late = _late_reads(step, members)
     forced = {c for c in late if _starts_from_input(step, c) or c in added}
     stored = dict(late)
@@ -97,7 +97,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
 
 
 def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether an input of the file gives the value before step 0 to all its readers."""
+    """Return whether inputs of the file provide the value before step 0 to all readers."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
@@ -122,7 +122,7 @@ def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, 
 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
-    """Return whether a class follows from the `known` values of its step, and from nothing else."""
+    """Return whether a class is determined by the `known` values of its step alone."""
     stack, seen, found = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
@@ -159,7 +159,7 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
 
 
 def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether an input of the file gives, before step 0, the values from which `cls` is computed."""
+    """Return whether inputs of the file provide, before step 0, the values from which `cls` is computed."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:
@@ -176,7 +176,7 @@ def _starts_at_zero(step: RecoveredStep, cls: int) -> bool:
 
 
 def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | None:
-    """Return the membrane where `cls` is that membrane times constants and (1 - spike), else None."""
+    """Return the membrane if `cls` is that membrane times constants and (1 - spike); else None."""
     stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
     while stack:
         current = stack.pop()
@@ -205,7 +205,7 @@ def _fires(step: RecoveredStep, cls: int) -> bool:
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
-    """Return the classes of the same step that determine a class without any others, the nearest first."""
+    """Return the classes of the same step, nearest first, each of which alone determines `cls`."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

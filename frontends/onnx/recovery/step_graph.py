@@ -1,4 +1,4 @@
-"""Choose groups, states and initial states of a recovered step, and build its graph."""
+"""Build the graph of a recovered step, after choosing its populations, states and initial states."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gath
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Return the graph of a step.
 
-    A matrix product of delayed values is first tried with the delay before it (it then reads zeros before step 0), and, if
-    this contradicts the first steps, with the delay after it (then nothing arrives in step 0). Initial states
-    that the file shows are tried first, others are searched for last.
+    A matrix product of delayed values is first tried with the delay before it, so that it reads zeros before step 0; if this
+    contradicts the first steps, with the delay after it, so that step 0 receives nothing. Explicit initial states are
+    tried first, and a search for others comes last.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
-    """Try positions of the delays, then a search for initial states, until one explains the file."""
+    """Try positions of the delays, then a search for initial states, until one combination explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
     candidates = [(t, False) for t in _candidates(step)]
@@ -71,7 +71,7 @@ def _candidates(step: RecoveredStep) -> Iterator[RecoveredStep]:
 
 
 def _products_late(step: RecoveredStep) -> RecoveredStep:
-    """Move delays after matrix products to before them."""
+    """Move delays after matrix products to the operands of the products."""
     chosen = {
         c: d
         for c in step.live()
@@ -90,7 +90,7 @@ def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
 
 
 def _rearrangements_before(classes: list[StepClass], cls: int) -> list[int]:
-    """Return the classes that only rearrange the operand of a class in the same step, the nearest first."""
+    """Return the classes of the same step that only rearrange a class's operand, nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
     while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
@@ -105,7 +105,7 @@ def _delay(step: RecoveredStep, cls: int) -> int:
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
-    """Move matrix products in time: by their own delay, or by `by` steps."""
+    """Move matrix products in time by `by` steps, or by their own delay if it is None."""
     classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
@@ -124,7 +124,7 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
 
 
 def _copy_rearrangements(classes: list[StepClass], cls: int) -> int:
-    """Give a class separate copies of the classes that rearrange its operand; return the first of them."""
+    """Copy the classes that rearrange a class's operand, so that no other class reads them; return the first copy."""
     for inner in _rearrangements_before(classes, cls):
         step_class = classes[inner].copied()
         step_class.id = len(classes)

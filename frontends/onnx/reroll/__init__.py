@@ -1,1 +1,1 @@
-"""From the nodes of all time steps to one step."""
+"""Re-roll the nodes of all time steps into one step."""

@@ -1,8 +1,8 @@
-"""Rewrite operations that move values within a sample, or multiply along one of several axes, as operations of a graph.
+"""Rewrite operations that move values within a sample, and products along one of several axes, as operations of a graph.
 
-Transposes, gathers, shuffles and paddings between two layers become one `gather`: each of its values is a value of a source, or a constant.
-A matrix product over the last of several axes is a convolution with a kernel of 1 between two gathers. Padding goes into the convolution
-after it, and a gather into the columns of the matrix product after it.
+Transposes, gathers, shuffles and paddings between two layers become one `gather`, each of whose values is a value of a source or a
+constant. A matrix product over the last of several axes becomes a convolution with a kernel of 1 between two gathers. Padding is merged
+into the following convolution, and a gather into the columns of the following matrix product.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "gather"})
 _MAX_SLICES: Final = 4
-"""Maximum number of slices of one value that are joined unchanged; more become one gather."""
+"""Maximum number of slices of one value that are joined as they are; more become one gather."""
 
 
 def rearranged(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with gathers for operations that the graph does not have.
+    """Return the step with gathers in place of operations that the graph lacks.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def _moves(step: RecoveredStep, operand: Operand) -> bool:
 
 
 def _without_operation(step: RecoveredStep) -> set[int]:
-    """Return the moving classes without an operation in the graph, with all moving classes that read them."""
+    """Return the moving classes without a counterpart in the graph, and all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
     hard = {c for c in live if _has_no_operation(step, c)}
     while True:
@@ -65,7 +65,7 @@ def _without_operation(step: RecoveredStep) -> set[int]:
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
-    """Return whether a moving class has no operation in the graph."""
+    """Return whether a moving class has no counterpart in the graph."""
     step_class = step.classes[cls]
     operand = step_class.operands[0]
     if step.is_layout(cls):
@@ -84,7 +84,7 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
 
 
 def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
-    """Return the classes in `hard` that are read by a class that computes."""
+    """Return the classes in `hard` that a result or a computing class reads."""
     found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
     for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
@@ -104,7 +104,7 @@ def _many_axes(step: RecoveredStep, cls: int) -> bool:
 
 
 def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
-    """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
+    """Rewrite a matrix product over the last axis as a convolution over all other axes, with the last axis as channels."""
     step_class = classes[cls]
     operand, weight = step_class.operands[0], step_class.operands[1]
     assert isinstance(weight, Const), "checked by _many_axes"
@@ -128,7 +128,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape
 
 
 class _Tracer:
-    """Traces the values of moving classes to their sources, by moving index numbers instead of values."""
+    """Traces values of moving classes to their sources, by applying the moves to index numbers."""
 
     def __init__(self, step: RecoveredStep) -> None:
         self._step = step
@@ -137,7 +137,7 @@ class _Tracer:
         self._starts: list[int] = [0]
 
     def numbers(self, operand: Operand, delay: int) -> Array:
-        """Return the source index of each value of an operand, in its full shape; indices below 0 are constants."""
+        """Return the source index of each value of an operand, in its full shape; negative indices are constants."""
         if isinstance(operand, Const):
             start = -1 - sum(c.size for c in self.constants)
             self.constants.append(np.asarray(operand.value, np.float32))
@@ -155,7 +155,7 @@ class _Tracer:
         return start + np.arange(math.prod(shape)).reshape(shape)
 
     def gather(self, numbers: Array, batch: int | None) -> GatherMap:
-        """Return the gather of the values with these source indices, for one sample."""
+        """Return the gather for these source indices, for one sample."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
         position = 0
@@ -185,7 +185,7 @@ def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> N
     step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), list(tracer.sources)
 
 
-# ---- into the layer after it -------------------------------------------------------------------------------------------
+# ---- merging into the following layer ------------------------------------------------------------------------------------
 
 
 def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
@@ -219,7 +219,7 @@ def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref,
 def _gather_into_linear(
     step: RecoveredStep, classes: list[StepClass], step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap
 ) -> None:
-    """Permute a weight's columns by a gather, so that the product reads the source's values in their own order."""
+    """Merge a gather into a weight by permuting its columns, so that the product reads the source's values in order."""
     weight = step_class.operands[1]
     chosen = gather.index[gather.index >= 0]
     if not isinstance(weight, Const) or weight.value.shape[1] != gather.index.size or len(np.unique(chosen)) != chosen.size:
@@ -243,7 +243,7 @@ def _gather_into_linear(
 
 
 def padding_of(gather: GatherMap, source: Shape, result: Shape) -> Pairs | None:
-    """Return (before, after) zeros for each axis where a gather only pads its source; None if it does something else."""
+    """Return the zeros (before, after) along each axis if a gather only pads its source; None if it does something else."""
     if gather.fill is not None and gather.fill.any():
         return None
     source = aligned(source, len(result))
@@ -261,14 +261,14 @@ def padding_of(gather: GatherMap, source: Shape, result: Shape) -> Pairs | None:
 
 
 def aligned(shape: Shape, rank: int) -> Shape:
-    """Return a shape with `rank` axes, if adding or removing leading axes of size 1 makes that possible."""
+    """Return a shape with `rank` axes, by adding or removing leading axes of size 1 as far as possible."""
     while len(shape) > rank and shape[0] == 1:
         shape = shape[1:]
     return (1,) * (rank - len(shape)) + shape
 
 
 def broadcast_out(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with an expansion before every elementwise operation that broadcasts an operand."""
+    """Return the step with explicit expansions in place of broadcasting by elementwise operations."""
     found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
     if not found:
         return step

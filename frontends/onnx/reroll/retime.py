@@ -1,7 +1,7 @@
-"""Move classes in time, so that nothing reads the future and no cycle lacks a delay.
+"""Shift the values of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`, "classes") in time.
 
-A class may first be found one step late (the reset reads the spike of the previous step), and then be needed earlier. Moving a class
-changes the delays around it, but not its values.
+Afterwards, no class reads the future and every cycle has a delay. A class may first be assigned to the step after the one it belongs to
+(a reset reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = False) -> list[Operand]:
-    """Make all delays non-negative, in place; return the results' operands.
+    """Make all delays non-negative, in place, and return the results' operands.
 
     Parameters
     ----------
     classes, results
-        The rolled-up classes, and the results that read them.
+        The rolled-up classes, and the operands of the results.
     aligned
-        Number the steps of each class from the first one in the file, as far as the delays allow.
+        Whether to count the steps of each class from its first one in the file, as far as the delays allow.
 
     Raises
     ------
     TimeMixingError
-        A value would need an input before it arrives.
+        A value would need an input ahead of time.
     """
     lead = [-_first(c) if aligned else 0 for c in classes]
     for _ in range(len(classes) + 1):
@@ -54,12 +54,13 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step of a class in the file; a class is not earlier than the inputs that it reads."""
+    """Return the first step of a class in the file, but not before the inputs that it reads."""
     shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
     return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
 
 def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
+    """Raise the lead of the class read as `operand` until the delay is not negative; return whether it changed."""
     if isinstance(operand, Ref) and operand.delay + reader_lead - lead[operand.cls] < 0:
         lead[operand.cls] = operand.delay + reader_lead
         return True
@@ -74,7 +75,7 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
 
 
 def shift(step_class: StepClass, lead: int) -> None:
-    """Renumber the steps of a class."""
+    """Renumber the steps of a class by adding `lead`."""
     known: dict[int, list[Node]] = {t: [n] for t, n in step_class.nodes.items()}
     for early in (step_class.forced, step_class.initial):
         for t, nodes in early.items():
@@ -87,11 +88,11 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products that only later steps need into the step that needs them; return None if there are none.
+    """Move matrix products whose results are only needed in later steps into the step that needs them; return None if there are none.
 
-    A compartment that is coupled to others after it has fired, ``v = v + G v``, makes its population read itself in the same step, through
-    a product. If only the next step reads the result, the product and everything that follows from it can also belong to the start of the
-    next step, and the cycle has a delay.
+    A compartment that is coupled to others after it fires, ``v = v + G v``, makes its population read itself in the same step, through
+    a product. If only the next step reads the result, the product and everything computed from it can be moved to the start of the
+    next step, so that the cycle has a delay.
     """
     users = _users(step)
     slack = _slack(step, users)
@@ -124,7 +125,7 @@ def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
 
 
 def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
-    """Return for each class the number of steps until its value is first used."""
+    """Return the number of steps until each class's value is first used."""
     slack = [math.inf] * len(step.classes)
     for result in step.results:
         if isinstance(result.value, Ref):
@@ -140,7 +141,7 @@ def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list
 
 
 def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> set[int]:
-    """Return the products and all classes that depend on them in the same step."""
+    """Return the products, and all classes that depend on them in the same step."""
     found = set(products)
     queue = deque(products)
     while queue:

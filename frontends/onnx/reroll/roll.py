@@ -1,8 +1,8 @@
-"""Re-roll time: from the nodes of all steps to one class for each value of the step.
+"""Re-roll time: find one class for each value of a step in the nodes of all steps.
 
-A *tuple* holds one node for each time step. Tuples are analysed from the outputs towards the inputs, as in a
-bisimulation: equal constants are a parameter; a tuple that is a known class shifted by d steps is a use with delay d; any other tuple
-is a new class, whose operands are tuples again. Names and the order of nodes play no part.
+A *tuple* contains one node per time step. Tuples are analysed from the outputs towards the inputs, as in a bisimulation: equal constants
+are a parameter; a tuple that equals a known class shifted by d steps is a use of it with delay d; any other tuple is a new class, whose
+operands are tuples again. Names and the order of nodes do not matter.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Steps: TypeAlias = dict[int, Node]
 Reading: TypeAlias = Literal["early", "aligned", "late"]
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 HEAD_STEPS: Final = 4
-"""Steps at the start that may differ in structure, because exporters fold them; they are checked by value."""
+"""Number of first steps that may differ in structure, because exporters fold them; they are checked by value."""
 
 _COMMUTATIVE: Final = frozenset({"add", "mul", "min", "max"})
 
 
 @dataclass(frozen=True, eq=False)
 class Const:
-    """A parameter: the same constant at every step, and the node that computes it."""
+    """A parameter: a constant that is the same at every step, and the node that computes it."""
 
     value: Array
     source: Node | None = None
@@ -37,7 +37,7 @@ class Const:
 
 @dataclass(frozen=True)
 class Ref:
-    """A class, `delay` steps ago."""
+    """The value of a class `delay` steps ago."""
 
     cls: int
     delay: int = 0
@@ -45,7 +45,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class InputRef:
-    """An input of the network, `delay` steps ago; without time the same at every step."""
+    """An input of the network `delay` steps ago; an input without time axis is the same at every step."""
 
     name: str
     delay: int = 0
@@ -62,10 +62,11 @@ def delayed(operand: Operand, steps: int) -> Operand:
 
 @dataclass(eq=False)
 class StepClass:
-    """One value of the step: its operation, its operands, and its node at each time.
+    """One value of the step: its operation, its operands, and its node at each step.
 
-    ``forced`` holds nodes that the value must equal at early steps with another structure; ``initial`` its nodes
-    before step 0; ``swapped`` the early steps whose two operands are exchanged.
+
+    ``forced`` are nodes of early steps with another structure that the value must equal; ``initial`` are its nodes
+    before step 0; ``swapped`` are early steps whose two operands are exchanged.
     """
 
     id: int
@@ -79,56 +80,55 @@ class StepClass:
     static: bool = False
     swapped: set[int] = field(default_factory=set)
     detached_operands: frozenset[int] = frozenset()
-    """Operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
+    """Indices of operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
     @property
     def signature(self) -> tuple[Hashable, ...]:
-        """The properties that all nodes of the class share."""
+        """Properties shared by all nodes of the class."""
         return next(iter(self.nodes.values())).signature
 
     def copied(self) -> StepClass:
-        """Return a copy with a separate list of operands."""
+        """Return a copy with its own list of operands."""
         return replace(self, operands=list(self.operands))
 
     def inputs(self, t: int) -> tuple[Node, ...]:
-        """Return the operands of step `t` in the order of the class."""
+        """Return the operands at step `t`, in the order of the class."""
         inputs = self.nodes[t].inputs
         return (inputs[1], inputs[0]) if t in self.swapped else inputs
 
 
 class Roller:
-    """The state of one roll-up.
+    """State of one roll-up.
 
     Parameters
     ----------
     timeline
-        Time of the flattened graph.
+        Times of the nodes of the flattened graph.
     reading
         Rule for the step of a value: "early", the step of the latest input that it depends on; "late", the step that reads it;
-        "aligned", as "late", but numbered from the first step in the file (see :mod:`snnc.frontends.onnx.reroll.retime`). All readings
-        give the
-        same network after the first steps; they differ in the values before step 0.
+        "aligned", like "late", but counted from the first step in the file (see :mod:`snnc.frontends.onnx.reroll.retime`). All rules
+        result in the same network after the first steps, but differ in the values before step 0.
     """
 
     def __init__(self, timeline: GraphTimeline, reading: Reading = "early") -> None:
         self.timeline = timeline
         self.reading = reading
         self.moved = False
-        """Whether the reading put a value into an earlier step than the one that reads it."""
+        """Whether the rule put a value into an earlier step than its reader."""
         self.classes: list[StepClass] = []
         self._where: dict[int, tuple[int, int]] = {}
         self._open: deque[tuple[int, int]] = deque()
         self._checks: deque[tuple[Operand, int, Node]] = deque()
 
     def roll(self, steps: Steps) -> Operand:
-        """Roll up one tuple and everything that it depends on.
+        """Roll up a tuple and everything that it depends on.
 
         Raises
         ------
         TimeVaryingError
-            Steps differ in their parameters or operations.
+            Steps differ in parameters or operations.
         TimeMixingError
-            A step reads the future, or the sequence out of order.
+            A step reads the future, or reads the sequence out of order.
         """
         operand = self._resolve(steps)
         while self._open or self._checks:
@@ -144,7 +144,7 @@ class Roller:
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
-        """Return the operand that a tuple represents: a constant, an input, a known class or a new one."""
+        """Return the operand for a tuple: a constant, an input, a known class or a new class."""
         live = {t: n for t, n in steps.items() if n.value is None}
         if not live:
             return self._constant(steps)
@@ -152,7 +152,7 @@ class Roller:
         last = live[last_time]
         if len(live) == 1 and len(steps) > 2:
             raise TimeVaryingError(
-                f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats. "
+                f"step {last_time} computes '{last.op}', but all other steps use a constant; snnc compiles one step that repeats. "
                 "If a signal takes several steps to return, a short file shows it only once; export more steps."
             )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
@@ -177,7 +177,7 @@ class Roller:
         return self._new(steps, last_time, last)
 
     def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
-        """Return whether a tuple matches a class in an early step only, where two states still have the same value."""
+        """Return whether a tuple matches a class only in an early step, in which two states still have the same value."""
         step_class, last = self.classes[known[0]], max(live)
         if step_class.static or t >= HEAD_STEPS or t == last:
             return False
@@ -221,7 +221,7 @@ class Roller:
         return ref
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
-        """Register a tuple as a new class, and return its use."""
+        """Register a tuple as a new class, and return a reference to it."""
         delay = 0
         latest = self.timeline.latest
         if self.reading == "early" and self.timeline.timed and latest[last.id] >= 0:
@@ -274,7 +274,7 @@ class Roller:
         match operand:
             case Const(value):
                 if node.value is None or not _equal(node.value, value):
-                    raise TimeVaryingError(f"step {t} uses another parameter than the steps after it; snnc compiles one step that repeats.")
+                    raise TimeVaryingError(f"step {t} uses another parameter than later steps; snnc compiles one step that repeats.")
             case InputRef(name, delay):
                 self._unify_input(name, delay, t, node)
             case Ref(cls, delay):
@@ -283,18 +283,18 @@ class Roller:
     def _unify_input(self, name: str, delay: int, t: int, node: Node) -> None:
         if name not in self.timeline.axes:
             if node.op != "input" or node.attrs[0] != name:
-                raise TimeVaryingError(f"step {t} does not read the input '{name}', as the other steps do.")
+                raise TimeVaryingError(f"step {t} does not read the input '{name}', unlike the other steps.")
             return
         read = self.timeline.input_step(node)
         found = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
-                f"step {t} reads {found} of the input '{name}' where the steps around it read step t - {delay}; "
+                f"step {t} reads {found} of the input '{name}', but the steps around it read step t - {delay}; "
                 "snnc reads the sequence in order."
             )
 
     def _unify_class(self, step_class: StepClass, t: int, node: Node) -> None:
-        """Require that `node` is the value of a class at step `t`, or record it where only its value counts."""
+        """Require that `node` is the value of a class at step `t`, or record it where only its value matters."""
         if t < 0 and not step_class.static:
             known = step_class.initial.setdefault(t, [])
             if node not in known:
@@ -321,7 +321,7 @@ class Roller:
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
-                f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
+                f"step {t} computes '{node.op}' of shape {list(node.shape)}, but the steps around it compute "
                 f"'{step_class.op}' of shape {list(step_class.shape)}; "
                 "snnc compiles one step that repeats."
             )
@@ -329,7 +329,7 @@ class Roller:
 
 
 def _fits(node: Node, later: Node) -> bool:
-    """Return whether an early node may correspond to a later one: at least one of two operands is computed in the same way.
+    """Return whether an early node may correspond to a later one, that is, at least one of two operands is computed in the same way.
 
     If an exporter folds ``0 + (a + b)``, the remaining addition does not correspond to that of later steps.
     """
@@ -341,12 +341,12 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Return whether a value is a comparison or a multiple of one; samples distinguish two of these only near the threshold."""
+    """Return whether a value is a comparison or a multiple of one; samples only distinguish two of these near the threshold."""
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
 def _same_with_operands(a: Node, b: Node) -> bool:
-    """Return whether two nodes have the same signature and share an operand."""
+    """Return whether two nodes have the same signature and a similar operand."""
     if not _same_signature(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]
@@ -358,7 +358,7 @@ def _same_signature(a: Node, b: Node) -> bool:
 
 
 def _similarity(a: Node, b: Node) -> int:
-    """Return how much two nodes have in common: their operation, and each operand's constant or operation."""
+    """Return how similar two nodes are: their operation, and each operand's constant or operation."""
     if not _same_signature(a, b):
         return 0
     return 1 + sum(

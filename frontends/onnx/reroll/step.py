@@ -1,4 +1,4 @@
-"""One recovered time step: its classes, the batch axis of each, and operations that only change the layout."""
+"""One recovered time step: its classes, their batch axes, and operations that only change the layout."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Result:
     readout: Readout
     time_axis: int | None
     shape: Shape
-    """Shape of one step, or of the summary, in the file's layout: all axes except time."""
+    """Shape of one step, or of the reduction, in the file's layout: all axes except time."""
     rows: tuple[Node, ...] = ()
-    """The file's values of all steps, if the output stacks them."""
+    """The file's values at all steps, if the output stacks them."""
     start: int = 0
     stop: int | None = None
     """Range of steps, ``start <= t < stop``; None: to the end."""
 
 
 class RecoveredStep:
-    """The classes of one step, with properties derived from their shapes."""
+    """Classes of one step, and properties derived from their shapes."""
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
         self.classes = classes
@@ -48,11 +48,11 @@ class RecoveredStep:
         self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
 
     def changed(self, classes: list[StepClass], results: list[Result] | None = None) -> RecoveredStep:
-        """Return a step with other classes, and other results if given."""
+        """Return a step with other classes and, if given, other results."""
         return RecoveredStep(classes, self.axes, results or self.results, self.batched)
 
     def input_batch(self, ref: InputRef) -> int | None:
-        """Return the batch axis of an input at one step (its time axis has size 1 there)."""
+        """Return the batch axis of an input at one step, whose time axis has size 1."""
         axis = self.axes.get(ref.name)
         if not self.batched:
             return None
@@ -81,14 +81,14 @@ class RecoveredStep:
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
     def graph_shape(self, cls: int) -> Shape:
-        """Return the shape that the values of a class have in the graph: the axes after the batch axis."""
+        """Return the shape of a class's values in the graph: the axes after the batch axis."""
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
             return self.samples[cls]
         return shape[batch + 1 :] or (1,)
 
     def image(self, operand: Operand) -> Shape:
-        """Return the shape (channels, *size) that a convolution or pooling reads or makes.
+        """Return the shape (channels, *size) of a convolution's or pooling's input or result.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class RecoveredStep:
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
-        """Return the position of an operand's axis in the shape from :meth:`full`.
+        """Return the position of an operand's axis in the shape returned by :meth:`full`.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class RecoveredStep:
         return axis - (batch is not None and axis > batch)
 
     def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
-        """Return the shape of an operand and its batch axis."""
+        """Return the shape of an operand, and its batch axis."""
         match operand:
             case Ref(cls):
                 return self.classes[cls].shape, self.batch[cls]
@@ -124,7 +124,7 @@ class RecoveredStep:
                 return value.shape, None
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
-        """Return the operands of a class, without classes that only change the layout."""
+        """Return the operands of a class, skipping classes that only change the layout."""
         return tuple(self.through_layout(o) for o in self.classes[cls].operands)
 
     def through_layout(self, operand: Operand) -> Operand:
@@ -136,7 +136,7 @@ class RecoveredStep:
         return delayed(operand, delay)
 
     def is_layout(self, cls: int) -> bool:
-        """Return whether a class only moves axes of size 1 or the batch axis."""
+        """Return whether a class only moves the batch axis and axes of size 1."""
         step_class = self.classes[cls]
         if step_class.op not in ("reshape", "transpose", "expand"):
             return False
@@ -157,7 +157,7 @@ class RecoveredStep:
         return self.classes[cls].op in ELEMENTWISE
 
     def live(self, layout: bool = False) -> list[int]:
-        """Return the classes that results depend on; classes that only change the layout are included if `layout`."""
+        """Return the classes that results depend on, including those that only change the layout if `layout`."""
         look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
         stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
@@ -169,7 +169,7 @@ class RecoveredStep:
         return sorted(seen)
 
     def order(self) -> list[int]:
-        """Return the live classes, each after those that it reads in the same step.
+        """Return the live classes in evaluation order within a step.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class RecoveredStep:
             raise StepGraphError("the recovered step has a cycle without delay; the model cannot be ordered.") from None
 
     def constant(self, value: Array, cls: int) -> Array:
-        """Return a constant operand of a class as a scalar or an array of the class's sample shape.
+        """Return a constant operand of a class as a scalar, or as an array of the class's sample shape.
 
         Raises
         ------
@@ -225,7 +225,7 @@ def _batches(step: RecoveredStep) -> list[int | None]:
 
 
 def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) -> int | None:
-    """Return the batch axis of a class from those of its operands in `found`; -1 if they are not known yet."""
+    """Return the batch axis of a class, derived from those of its operands in `found`; -1 if they are not known yet."""
     if step_class.op == "gather":
         gather: GatherMap = step_class.attrs[0]
         return gather.batch
@@ -277,9 +277,9 @@ def check_operations(step: RecoveredStep) -> None:
     Raises
     ------
     NotYetError
-        A class of the step is such an operation.
+        The step contains such an operation.
     StepGraphError
-        Batches of different sizes meet.
+        Values have different batch sizes.
     """
     sizes: set[int] = set()
     for cls in step.live():
@@ -293,9 +293,8 @@ def check_operations(step: RecoveredStep) -> None:
             continue
         if step_class.op == "input":
             raise TimeMixingError(
-                f"every step reads the whole sequence {list(step_class.shape)} of the input '{step_class.attrs[0]}' (for example "
-                f"its mean over time); snnc "
-                "runs step by step. Prepare the input before it goes into the network."
+                f"every step reads the whole sequence {list(step_class.shape)} of the input '{step_class.attrs[0]}' (for example, "
+                "its mean over time); snnc runs step by step. Prepare the input outside the network."
             )
         if step_class.op in ("floor", "ceil", "round"):
             raise NotYetError(
@@ -303,6 +302,6 @@ def check_operations(step: RecoveredStep) -> None:
                 "between bounds. Clip the rounded values, as in torch.clamp(torch.round(v), 0, 4)."
             )
         raise NotYetError(
-            f"inside a step, '{step_class.op}' with the result {list(step_class.shape)} is not read yet; this version reads dense layers, "
+            f"inside a step, '{step_class.op}' with the result {list(step_class.shape)} is not supported yet; snnc reads dense layers, "
             "convolutions, pooling, elementwise neurons, sums, reductions, slices and Concat."
         )

@@ -1,4 +1,4 @@
-"""Find the time axes and steps of a flattened graph, the step that each value depends on, and the same value in earlier steps."""
+"""Find the time axes and steps of a flattened graph, the input step that each value depends on, and its values in earlier steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GraphTimeline:
     axes
         Time axis of each input that has one.
     latest
-        For each node, by id, the latest input step that it depends on; -1 if it depends on none.
+        Latest input step that each node, by id, depends on; -1 if none.
     """
 
     steps: int
@@ -41,7 +41,7 @@ class GraphTimeline:
         return bool(self.axes)
 
     def input_step(self, node: Node) -> tuple[str, int] | None:
-        """Return (input, step) if `node` is one step of an input, else None."""
+        """Return (input, step) if `node` is one step of an input; else None."""
         if node.op != "slice" or node.inputs[0].op != "input":
             return None
         name = str(node.inputs[0].attrs[0])
@@ -54,7 +54,7 @@ class GraphTimeline:
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    It is the first axis of which every entry is read separately; if there is none, the first of which several entries are.
+    It is the first axis whose entries are all read separately, or else the first axis of which several entries are.
     """
     starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -105,12 +105,12 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 
 
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
-    """Compute the latest input step that each node depends on; without timed inputs, there are `steps` steps.
+    """Return a timeline with the latest input step that each node depends on; `steps` is the number of steps without timed inputs.
 
     Raises
     ------
     TimeMixingError
-        Two inputs have different numbers of steps.
+        Inputs differ in their number of steps.
     """
     lengths = {n.shape[axes[str(n.attrs[0])]] for n in pool.nodes if n.op == "input" and n.attrs[0] in axes}
     if len(lengths) > 1:
@@ -122,7 +122,7 @@ def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> Graph
 
 
 def extend(timeline: GraphTimeline, pool: NodePool) -> None:
-    """Add the nodes that were added to the pool since the last call."""
+    """Add to the timeline the nodes created in the pool since the last call."""
     latest = timeline.latest
     for node in pool.nodes[len(latest) :]:
         step = timeline.input_step(node)
@@ -143,10 +143,11 @@ class StepWindow:
 
 
 def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
-    """Return the values of all steps if `axis` of `output` is time, else None.
+    """Return the values of all steps if `axis` of `output` is time; else None.
 
-    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if the latest steps that entries depend on
-    increase by one in its second half. Without, the depths of the entries in the graph must increase from the second entry on.
+    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if in its second half the latest steps
+    that entries depend on increase by one. Without timed inputs, it is time if the depths of the entries in the graph increase from the
+    second entry on.
     """
     if output.shape[axis] != timeline.steps or output.value is not None:
         return None
@@ -167,7 +168,7 @@ def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) ->
 
 
 def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
-    """Return the steps along `axis` of `output`: all of them, or some consecutive ones; None if it is not a time axis."""
+    """Return the steps along `axis` of `output`, which may be a range of consecutive steps; None if `axis` is not time."""
     rows = stacked(pool, timeline, output, axis)
     if rows is not None:
         return StepWindow(0, tuple(rows))
@@ -183,7 +184,7 @@ def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -
 
 
 def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` comes from a concatenation of values of different steps; this adds no slices to the pool."""
+    """Return whether `axis` comes from a concatenation of values of different steps, without adding slices to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
@@ -197,7 +198,7 @@ def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
 
 
 def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
-    """Return the operand that `axis` comes from, and its position there."""
+    """Return the operand that `axis` comes from, and its position there; None if there is none."""
     source = next((n for n in node.inputs if n.value is None), None)
     if node.op in ELEMENTWISE:
         positions = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
@@ -222,14 +223,14 @@ def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
 
 
 def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
-    """Find the steps of a graph without timed inputs, from an output that stacks or sums the values of all steps.
+    """Find the steps of a graph without timed inputs from an output that stacks or sums the values of all steps.
 
     Raises
     ------
     StateLossError
-        There are spikes, but no state is carried from step to step.
+        The file contains spikes, but carries no state from step to step.
     NoTimeError
-        There are no time steps.
+        The file contains no time steps.
     """
     for node in outputs.values():
         inner = node.inputs[0] if node.op == "reshape" else node
@@ -246,9 +247,9 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
             return input_timeline(pool, {}, len(parts))
     if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
-            "the file has spiking neurons but carries no state from step to step: the export lost it (snnTorch's init_hidden=True, "
-            "a neuron of SpikingJelly or Norse that hides its state). "
-            "Export the whole loop over time, or a step with its states as inputs and outputs."
+            "the file has spiking neurons but carries no state from step to step: the export lost it (snnTorch's init_hidden=True, or "
+            "neurons of SpikingJelly or Norse that store their state). "
+            "Export the whole loop over time, or a single step with its states as inputs and outputs."
         )
     raise NoTimeError(
         "no spiking neuron and no time step found: the file is a stateless network. Convert it to a spiking one first (snnc compiles "
@@ -257,7 +258,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
 
 
 def summands(output: Node) -> tuple[list[Node], float]:
-    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values for any other output."""
+    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values for other outputs."""
     node, scale = unscaled(output)
     terms: list[Node] = []
     while node.op == "add" and all(n.value is None for n in node.inputs):
@@ -271,7 +272,7 @@ def summands(output: Node) -> tuple[list[Node], float]:
 
 
 def _without_zero_start(node: Node) -> Node:
-    """Return the first term of a sum without the constant zero that it starts from, if there is one."""
+    """Return the first term of a sum, skipping a constant zero to which it may be added."""
     if node.op == "add":
         for start, rest in (node.inputs, node.inputs[::-1]):
             if start.value is not None and not start.value.any() and rest.value is None:
@@ -280,7 +281,7 @@ def _without_zero_start(node: Node) -> Node:
 
 
 def unscaled(node: Node) -> tuple[Node, float]:
-    """Return the value of which `node` is a constant multiple, and the factor; otherwise `node` and 1."""
+    """Return the value of which `node` is a constant multiple, and the factor; `node` and 1 otherwise."""
     if node.op in ("div", "mul"):
         a, b = node.inputs
         if b.value is not None and b.value.size == 1:
@@ -292,16 +293,16 @@ def unscaled(node: Node) -> tuple[Node, float]:
 
 
 _MAX_SEARCH: Final = 2000
-"""Maximum number of ancestors that are searched for candidates."""
+"""Maximum number of ancestors searched for candidates."""
 _MAX_CANDIDATES: Final = 20
 """Number of candidates after which the search stops."""
 
 
 def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
-    """Return the values that `node` has in the steps up to `time`, by step; only `node` itself if no earlier values are found.
+    """Return the values of `node` in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
-    Candidates are ancestors of the same operation and shape that depend on one input step less, nearest first. The path of operands to a
-    candidate is followed as far back as possible, and the longest chain wins.
+    Candidates are ancestors with the same operation and shape that depend on one input step less, nearest first. The path of operands
+    to a candidate is followed back as far as possible, and the longest chain wins.
     """
     best = {time: node}
     for k, path in enumerate(_candidates(timeline, node)):
@@ -314,7 +315,7 @@ def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node
 
 
 def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
-    """Yield the paths of operands, by position, from `node` to values that may be the same value one step earlier."""
+    """Yield the paths of operand positions from `node` to nodes that may be the same value one step earlier."""
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
     while queue and len(seen) < _MAX_SEARCH:
@@ -329,7 +330,7 @@ def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]
 
 
 def _follow(timeline: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
-    """Follow a path of operands from step to step while it leads to the same operation, or to a constant as the first value."""
+    """Follow a path of operands from step to step as long as it leads to the same operation, or to a constant as the first value."""
     chain = {time: node}
     current = node
     while time > 0:
@@ -356,7 +357,7 @@ def _is_same_value(earlier: Node, node: Node) -> bool:
 
 
 def _constants_differ(earlier: Node, node: Node) -> bool:
-    """Return whether the same operation has different constant operands in two values; False for different operations."""
+    """Return whether two nodes with the same operation have different constant operands; False for different operations."""
     if earlier.signature != node.signature:
         return False
     return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))

@@ -1,1 +1,1 @@
-"""Write graphs as ONNX files: one ``Scan`` node over the time steps, with ONNX's own operators only."""
+"""Write graphs as ONNX files: one ``Scan`` over the time steps, with only ONNX's own operators."""

@@ -13,14 +13,14 @@ from onnx import NodeProto, helper
 from snnc.compiler.ir.graph import Array, Shape
 
 _SHARED = 64
-"""Maximum size in bytes of constants that are compared, and stored once if they are equal."""
+"""Size in bytes up to which constants are compared, and stored once if equal."""
 
 
 @dataclass(frozen=True)
 class StepTensor:
-    """A tensor of the step: [B, *shape], or [*shape] if `batched` is false (parameters and values computed from them).
+    """A tensor of the step: [B, *shape], or [*shape] if not `batched` (parameters and values computed from them).
 
-    If a comparison produced the values, `truth` is the name of the boolean tensor that has them too.
+    For the result of a comparison, `truth` is the name of the boolean tensor with the same values.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Names:
         self._taken = set(reserved)
 
     def fresh(self, hint: str) -> str:
-        """Return `hint`, with a number appended if it is in use."""
+        """Return `hint`, with a number appended if it is taken."""
         name, number = hint, 1
         while name in self._taken:
             number += 1
@@ -46,12 +46,12 @@ class Names:
 
 
 class Constants:
-    """Arrays of the file; small ones that are equal are stored once."""
+    """Constant arrays of the file; small equal arrays are stored once."""
 
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}
         self.fields: dict[tuple[str, str], str] = {}
-        """(node, field) of the graph -> the name of its array."""
+        """Name of the array, by (node, field) of the graph."""
         self._names = names
         self._known: dict[tuple[object, ...], str] = {}
 
@@ -64,14 +64,14 @@ class Constants:
         return self._add(np.asarray(value, dtype=np.int64), hint)
 
     def field_array(self, value: npt.ArrayLike, node: str, field: str) -> str:
-        """Add `value`, a field of a node of the graph, as float32 under a separate name, and return the name."""
+        """Add a field of a graph node as float32, without sharing, and return its name."""
         name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
         self.fields[node, field] = name
         return name
 
     def drop_unused(self, nodes: Iterable[NodeProto]) -> None:
-        """Remove constants that `nodes` do not read."""
+        """Remove constants that no node in `nodes` reads."""
         used = {name for node in nodes for name in node.input}
         self.arrays = {name: array for name, array in self.arrays.items() if name in used}
         self.fields = {field: name for field, name in self.fields.items() if name in used}
@@ -85,7 +85,7 @@ class Constants:
 
 
 class Builder:
-    """A list of nodes: the model's main graph, or the body of its loop."""
+    """Nodes of a graph under construction: the main graph, or the body of its loop."""
 
     def __init__(self, names: Names, constants: Constants) -> None:
         self.names = names
@@ -93,20 +93,20 @@ class Builder:
         self.nodes: list[NodeProto] = []
 
     def node(self, operator: str, *inputs: str, out: str | None = None, hint: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output and return the output's name: `out` as it is, or a new one made from `hint`."""
+        """Add a node with one output and return its name: exactly `out`, or a new one derived from `hint`."""
         name = out if out is not None else self.names.fresh(hint or operator.lower())
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))
         return name
 
     def shaped(self, value: StepTensor, shape: Shape) -> StepTensor:
-        """Reshape `value` if needed."""
+        """Return `value` in `shape`, with a Reshape if needed."""
         if value.shape == shape:
             return value
         target = self.constants.integers([-1, *shape] if value.batched else list(shape), "shape")
         return StepTensor(self.node("Reshape", value.name, target, hint=f"{value.name}_reshaped"), shape, value.batched)
 
     def total(self, values: list[StepTensor], shape: Shape) -> StepTensor:
-        """Sum `values`, in order."""
+        """Return the sum of `values`, added in order."""
         found = self.shaped(values[0], shape)
         for other in values[1:]:
             found = StepTensor(self.node("Add", found.name, self.shaped(other, shape).name, hint="sum"), shape)

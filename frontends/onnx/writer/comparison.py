@@ -1,4 +1,4 @@
-"""Comparison of two runs of one network, and random arrays for them."""
+"""Compare two runs of one network, and draw random arrays for them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from snnc.frontends.onnx.writer.hidden import Observed
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences in one output between snnc and ONNX Runtime or another simulator, called `theirs`.
+    """Differences in one output between snnc and another implementation, called `theirs`.
 
     Attributes
     ----------
     spikes
         Whether all values of both are 0 or 1; then they must be equal.
     mismatches, values
-        Number of values that differ (spikes exactly, others by more than the tolerance), and number of compared values.
+        Number of values that differ (spikes: at all; others: by more than the tolerance), and number of compared values.
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
-        Position of the first mismatch, in time, then among samples; None without a mismatch or without such an axis.
+        Step and sample of the first mismatch, first in time; None without a mismatch or without such an axis.
     shapes
-        snnc's and theirs.
+        Shapes of snnc's output and of theirs.
     """
 
     output: str
@@ -43,12 +43,12 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs."""
+        """Whether no value differs."""
         return self.mismatches == 0
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare one output of snnc with theirs; both in the layout of the file."""
+    """Compare one output of snnc with theirs, both in the layout of the file."""
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
@@ -81,27 +81,27 @@ def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True)
 class PortComparison:
-    """Differences in one spike output or one state of a population.
+    """Differences in one spike output or state of a population.
 
     Attributes
     ----------
     port
-        Its name in the population's equations.
+        Name in the population's equations.
     fires
         Whether its values are spikes, which must be equal.
     values, mismatches
-        Number of compared values, and of those that differ (spikes exactly, others by more than the tolerance).
+        Number of compared values, and of those that differ (spikes: at all; others: by more than the tolerance).
     by_step
-        Mismatching spikes of each step, or the largest difference of each step (None: not finite); a step that the other side does
-        not compute is 0 here and not among `compared`.
+        Number of mismatching spikes, or largest difference (None if not finite), for each step; 0 for a step that is not in
+        `compared`.
     compared
-        The steps that were compared.
+        Steps that both implementations compute.
     largest
         Largest difference of all steps; None if a value is not finite.
     first
-        First step that differs, or None.
+        First step with a difference, or None.
     fired
-        Number of the other side's values that are not zero.
+        Number of nonzero values of the other implementation.
     """
 
     port: str
@@ -116,18 +116,18 @@ class PortComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs."""
+        """Whether no value differs."""
         return self.mismatches == 0
 
     @property
     def worst(self) -> int | None:
-        """The step of the largest difference."""
+        """Step of the largest difference; None if no step was compared."""
         found = [(math.inf if d is None else d, -t) for t, d in enumerate(self.by_step) if t in self.compared]
         return -max(found)[1] if found else None
 
 
 def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortComparison:
-    """Compare a port of a population with `ours` [steps, batch, *neurons]."""
+    """Compare observed values of a port with `ours` [steps, batch, *neurons]."""
     steps = sorted(t for t in theirs.by_step if t < len(ours))
     scale = max([1.0, *(largest(theirs.by_step[t]) for t in steps)])
     allowed = 0.0 if theirs.fires else tolerance * scale
@@ -155,22 +155,22 @@ def random_arrays(
     fixed: Callable[[str, int | None], int | None],
     check: Callable[[int, int], None],
 ) -> dict[str, Array]:
-    """Make inputs: 0 and 1 in even samples, normally distributed values in odd ones, of deviation 1 and 3 in turn.
+    """Draw inputs: 0 and 1 in even samples, normally distributed values in odd ones, with standard deviations 1 and 3 in turn.
 
     A single sample alternates between the two from step to step.
 
     Parameters
     ----------
     graph
-        The network; inputs of kind "spikes" get 0 and 1 only.
+        The network; inputs of kind "spikes" only get 0 and 1.
     samples, steps
-        None: the sizes that the model fixes, else 4 and 20.
+        Sizes; None for those fixed by the model, else 4 and 20.
     seed
         Seed of the random numbers.
     fixed
-        (input, axis in the layout of the graph) -> size that the model fixes, or None.
+        Returns the size that the model fixes for an axis of an input, in the graph's layout, or None.
     check
-        Refuses numbers of steps and samples that exceed the memory, before anything is drawn.
+        Refuses (steps, samples) that would exceed the memory, before anything is drawn.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Neuron equations as elementwise ONNX operators, in their author's order, or as functions of the model."""
+"""Convert neuron equations to elementwise ONNX operators, in the author's order, or to functions of the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "
 
 @dataclass(frozen=True)
 class NodePlaces:
-    """Builders for nodes: those that depend on parameters only belong to the main graph, all others to the loop's body."""
+    """Builders for nodes: nodes that only depend on parameters belong to the main graph, others to the loop's body."""
 
     main: Builder
     body: Builder
@@ -32,16 +32,16 @@ class NodePlaces:
 
 
 def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
-    """Add the nodes that compute `expression`.
+    """Add the nodes that compute `expression`, and return its tensor.
 
     Parameters
     ----------
     places
-        The builders that the nodes are added to.
+        Builders to which the nodes are added.
     scope
-        Tensors of the symbols.
+        Tensor of each symbol.
     expression
-        The expression.
+        Expression to compute.
     shape
         Shape of the population.
     hint
@@ -79,7 +79,7 @@ def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shap
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
-    """Return the name of the booleans ``value != 0``."""
+    """Return the name of the boolean tensor ``value != 0``."""
     if value.truth is not None:
         return value.truth
     zero = to.constants.floats(0.0, "number")
@@ -87,24 +87,24 @@ def _truth(to: Builder, value: StepTensor) -> str:
 
 
 DOMAIN: Final = "ai.snnc"
-"""The domain of the functions."""
+"""Domain of the functions."""
 DOMAIN_VERSION: Final = 1
 
 
 @dataclass(frozen=True)
 class NeuronFunction:
-    """A model as a function.
+    """A neuron model as an ONNX function.
 
     Parameters
     ----------
     name
-        The type of its nodes.
+        Operator type of its nodes.
     results
-        Ports and states in the order of its outputs.
+        Ports and states, in the order of the outputs.
     narrow
-        Results that depend on parameters and constants only, and therefore have no batch axis.
+        Results that only depend on parameters and constants, and therefore have no batch axis.
     proto
-        The function. Its inputs are the model's input ports, states and parameters.
+        The ONNX function. Its inputs are the model's input ports, states and parameters.
     """
 
     name: str
@@ -114,7 +114,7 @@ class NeuronFunction:
 
 
 def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, NeuronFunction]]:
-    """Return a function for each model of `graph`, in the order of the nodes."""
+    """Return a function for each distinct model of `graph`, in node order."""
     names, found = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
     read: dict[str, set[str]] = {}
     for edge in graph.edges:
@@ -134,7 +134,7 @@ def _identifier(text: str) -> str:
 
 
 def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> NeuronFunction:
-    """Return a model as a function; `read` are the ports that edges read."""
+    """Return the function for a model; `read` are the ports that edges read."""
     inputs = [*model.inputs, *model.states, *model.parameters]
     others = [a.target for a in model.equations if a.target in read]
     results = tuple(dict.fromkeys([*model.outputs, *model.states, *others]))
@@ -154,7 +154,7 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:
-    """Rename values of `body` to the outputs' names; inputs, constants and values of two outputs get an Identity."""
+    """Rename values of `body` to the names of the outputs; inputs, constants and repeated values need an Identity."""
     made = {output for node in body.nodes for output in node.output}
     renamed: dict[str, str] = {}
     for output, value in results.items():

@@ -12,31 +12,31 @@ class OnnxWriteError(SnncError):
 
 
 class OnnxFileError(OnnxWriteError):
-    """The ONNX file cannot be written there."""
+    """The ONNX file cannot be written to this path."""
 
     code = "SNNC-E231"
 
 
 class OpenTimeError(OnnxWriteError):
-    """No input has a time axis and the network does not fix its number of steps, so the loop has no length."""
+    """No input has a time axis and the network does not fix its number of steps, so the length of the loop is unknown."""
 
     code = "SNNC-E232"
 
 
 class NameClashError(OnnxWriteError):
-    """An input, output or state of the network has the same name as another, and ONNX has a single name space."""
+    """Two inputs, outputs or states of the network have the same name, but ONNX has a single name space."""
 
     code = "SNNC-E233"
 
 
 class NoOnnxFormError(OnnxWriteError):
-    """An operation of the network has no counterpart among ONNX's operators."""
+    """ONNX has no operators for an operation of the network."""
 
     code = "SNNC-E234"
 
 
 class CheckerError(OnnxWriteError):
-    """ONNX's own checker refuses the writer's output: a fault in snnc."""
+    """ONNX's checker refuses the written model, which is a fault in snnc."""
 
     code = "SNNC-E235"
 
@@ -48,25 +48,25 @@ class WeightsTooLargeError(OnnxWriteError):
 
 
 class RuntimeRefusesError(OnnxWriteError):
-    """ONNX Runtime does not load the file, or fails on the given arrays."""
+    """ONNX Runtime cannot load the file, or fails on the given arrays."""
 
     code = "SNNC-E237"
 
 
 class RuntimeInputError(OnnxWriteError):
-    """An array for ONNX Runtime is missing, unknown or does not fit the file's shape."""
+    """An array for ONNX Runtime is missing, unknown or of the wrong shape."""
 
     code = "SNNC-E238"
 
 
 class FixedSizeError(OnnxWriteError):
-    """The requested number of samples or steps differs from the one that the model file fixes."""
+    """The requested number of samples or steps differs from the one fixed by the model file."""
 
     code = "SNNC-E239"
 
 
 class HiddenTooLargeError(OnnxWriteError):
-    """Comparing all layers at all steps needs more memory than snnc allows for it."""
+    """Comparing all layers at all steps needs more memory than snnc allows."""
 
     code = "SNNC-E244"
 
@@ -78,13 +78,13 @@ class TorchExportError(OnnxWriteError):
 
 
 class TorchModuleError(OnnxWriteError):
-    """The argument is not a PyTorch module, or there are no weights to take."""
+    """The argument is not a PyTorch module, or contains no weights."""
 
     code = "SNNC-E241"
 
 
 class UnmatchedWeightError(OnnxWriteError):
-    """A trained weight does not belong to any parameter of the PyTorch module."""
+    """A trained weight does not belong to a parameter of the PyTorch module."""
 
     code = "SNNC-E242"
 
@@ -96,36 +96,36 @@ class AmbiguousWeightError(OnnxWriteError):
 
 
 class HiddenStateExampleError(OnnxWriteError):
-    """A PyTorch module of one step keeps its states inside, and the example is not a sequence."""
+    """A single-step PyTorch module stores its states internally, but the example is not a sequence."""
 
     code = "SNNC-E248"
 
 
 class StateLostError(OnnxWriteError):
-    """A PyTorch module of one step neither keeps the states of its neurons nor takes and returns them."""
+    """A single-step PyTorch module neither stores its neurons' states nor accepts and returns them."""
 
     code = "SNNC-E249"
 
 
 class UnknownFormError(OnnxWriteError):
-    """snnc does not write the requested form of an ONNX file."""
+    """The requested form of an ONNX file is unknown."""
 
     code = "SNNC-E261"
 
 
 class TorchHookError(OnnxWriteError):
-    """A hook of a PyTorch module changes a gradient in a way that snnc does not follow."""
+    """A hook of a PyTorch module changes a gradient in a way that snnc cannot reproduce."""
 
     code = "SNNC-E271"
 
 
 class TorchFunctionError(OnnxWriteError):
-    """A PyTorch module has its own function over whole sequences, whose gradient snnc does not follow."""
+    """A PyTorch module calls a custom autograd function over whole sequences, whose gradient snnc cannot reproduce."""
 
     code = "SNNC-E276"
 
 
 class TorchTrainingError(OnnxWriteError):
-    """A dropout or batch normalisation of a PyTorch module has no counterpart in snnc, so the module cannot be imported for training."""
+    """A dropout or batch normalisation of a PyTorch module has no counterpart in snnc, so it cannot be imported for training."""
 
     code = "SNNC-E277"

@@ -1,4 +1,4 @@
-"""Model files that appear completely or not at all, with large weights in a second file."""
+"""Write model files completely or not at all, with large weights in a second file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from snnc.compiler.ir.graph import Array
 from snnc.frontends.onnx.writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
 
 INSIDE: Final = (1 << 31) - (1 << 24)
-"""Maximum bytes of weights in the model file itself; protobuf is limited to 2 GiB."""
+"""Maximum size in bytes of weights inside the model file; protobuf is limited to 2 GiB."""
 _SMALL: Final = 1024
-"""Arrays up to this many bytes, such as shapes and indices, always stay in the model file."""
+"""Size in bytes up to which arrays, such as shapes and indices, always stay in the model file."""
 
 
 def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int = INSIDE) -> list[Path]:
-    """Write `model` with `arrays` as its initializers; return the files.
+    """Write `model` with `arrays` as its initializers, and return the written files.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     CheckerError
         ONNX's checker refuses the model.
     WeightsTooLargeError
-        The model is larger than a file can be.
+        The model exceeds the size limit of a file.
     """
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
@@ -57,7 +57,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
 
 
 def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) -> None:
-    """Write the arrays one after another and refer to them."""
+    """Write the arrays one after another to `file`, and refer to them in the model."""
     with file.open("wb") as stream:
         for name, array in arrays.items():
             if array.nbytes <= _SMALL:

@@ -1,4 +1,4 @@
-"""Hidden values of a network in another implementation, and the tensors of a file that hold them."""
+"""Hidden values of a network in another implementation, and the tensors of a file that contain them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Observed:
     Attributes
     ----------
     population, port
-        A node of the graph and one of its source ports.
+        Node of the graph, and one of its source ports.
     fires
         Whether its values are spikes.
     by_step
-        Step -> [batch, *neurons]; steps at which the other side does not compute the value are missing.
+        Values [batch, *neurons] by step, without steps at which the other implementation does not compute them.
     sources
-        The implementations that computed it.
+        Implementations that computed the values.
     """
 
     population: str
@@ -48,14 +48,14 @@ class Observed:
 
 
 class HiddenOfFile:
-    """Places of the populations' values in an ONNX file.
+    """Finds the values of populations in an ONNX file, and extracts them from a run.
 
     Parameters
     ----------
     imported
         The file, read for the shapes of the run.
     steps
-        Steps of the run.
+        Number of steps of the run.
     """
 
     def __init__(self, imported: Imported, steps: int) -> None:
@@ -68,12 +68,12 @@ class HiddenOfFile:
                 self._places[node.id, t] = locator.find(node, t)
 
     def open(self, path: Path, graph: Graph) -> RuntimeModel:
-        """Load the file in ONNX Runtime with hidden values as outputs; values that it cannot return are evaluated by snnc.
+        """Load the file in ONNX Runtime with hidden values as outputs; snnc evaluates values that ONNX Runtime cannot return.
 
         Raises
         ------
         RuntimeRefusesError
-            ONNX Runtime does not load the unchanged file either.
+            ONNX Runtime cannot load the file even without these outputs.
         """
         try:
             return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
@@ -85,9 +85,9 @@ class HiddenOfFile:
         return [(n, t) for trace in self._imported.traces for t, n in trace.nodes.items() if 0 <= t < self._steps]
 
     def observe(self, runtime: RuntimeModel, found: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
-        """Return the populations' values in a run of ONNX Runtime that gave `found` on `arrays`.
+        """Return the values of the populations in a run of ONNX Runtime on `arrays` with the results `found`.
 
-        If ONNX Runtime cannot return a value, snnc evaluates the file's own operations, and `sources` says so.
+        For values that ONNX Runtime cannot return, snnc evaluates the file's own operations; `sources` reports this.
         """
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
@@ -95,7 +95,7 @@ class HiddenOfFile:
         return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
 
     def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
-        """Return the values of one trace."""
+        """Return the observation for one trace."""
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):
@@ -115,24 +115,24 @@ class HiddenOfFile:
 
 
 def of_arrays(population: str, port: str, fires: bool, values: Array, source: str) -> Observed:
-    """Return an observation of [steps, batch, *neurons]."""
+    """Return an observation from values [steps, batch, *neurons]."""
     return Observed(population, port, fires, dict(enumerate(values)), frozenset({source}))
 
 
 def source_of(observed: Sequence[Observed]) -> str:
-    """Return the implementations that computed some ports of one population, as text."""
+    """Return the implementations that computed the ports of one population, as text."""
     return " and ".join(sorted({source for o in observed for source in o.sources}))
 
 
 _TRIES: Final = 20_000
-"""Maximum number of slices of whole-sequence tensors that are tried for all values."""
+"""Maximum number of slices of whole-sequence tensors that are tried, for all values together."""
 _MOVES: Final = (0, 1, -1)
-"""Maximum number of steps by which the recovered step may have moved a value in time."""
+"""Numbers of steps by which the recovered step may have moved a value in time."""
 
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """A tensor of the file, or slice `part` of its `parts` equal slices along `axis`."""
+    """A tensor of the file, or the slice `part` of `parts` equal slices along `axis`."""
 
     tensor: Tensor
     axis: int = 0
@@ -140,7 +140,7 @@ class TensorPlace:
     parts: int = 1
 
     def extract(self, value: Array, stepwise: bool) -> Array:
-        """Return this place in a run's result for the tensor: steps first, then the iterations of the loops around it."""
+        """Return the value at this place in a run's result for the tensor; its first axes are steps, then iterations of enclosing loops."""
         tensor = self.tensor
         if stepwise:
             value = value[tensor.step or 0]
@@ -154,7 +154,7 @@ class TensorPlace:
 
 
 class Locator:
-    """Places of nodes; those of one step are searched in tensors of that step, then in those over the whole sequence."""
+    """Finds nodes in the file: a value of one step in tensors of that step, else in tensors over the whole sequence."""
 
     def __init__(self, pool: NodePool, steps: int) -> None:
         self._pool = pool
@@ -171,7 +171,7 @@ class Locator:
         self._tries = _TRIES
 
     def find(self, node: Node, t: int) -> TensorPlace | None:
-        """Return the place of `node`, the value of step `t`, in the file; None if there is none."""
+        """Return the place of `node`, the value of step `t`, in the file; None if it has none."""
         tensor = self._tensors.get(_plain(node).id)
         if tensor is not None:
             return TensorPlace(tensor)

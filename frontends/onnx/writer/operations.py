@@ -1,4 +1,4 @@
-"""One time step of the operations of a graph, as ONNX nodes."""
+"""Convert the operations of one time step to ONNX nodes."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean
 
 
 def print_operation(to: Builder, name: str, operation: Operation, given: list[StepTensor], shape: Shape) -> StepTensor:
-    """Add the nodes of one operation and return its result.
+    """Add the nodes of one operation, and return its result.
 
     Parameters
     ----------
     to
-        The builder that the nodes are added to.
+        Builder to which the nodes are added.
     name, operation
-        A node of the graph, neither Input, Output nor Population.
+        A node of the graph other than Input, Output and Population.
     given
-        Input tensors, in the order of the edges (of the ports, for Concat).
+        Input tensors, in the order of the edges, or of the ports for Concat.
     shape
         Shape of the result.
 
     Raises
     ------
     NoOnnxFormError
-        The operation has no counterpart in ONNX.
+        ONNX has no operators for the operation.
     """
     first = given[0]
     match operation:
@@ -94,7 +94,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
 
 
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, hint: str) -> str:
-    """Add a sum, mean, maximum or minimum over `axes`."""
+    """Add a sum, mean, maximum or minimum over `axes`, and return its name."""
     if kind == "sum":
         return to.node(_REDUCTIONS[kind], value, to.constants.integers(axes), hint=hint, keepdims=int(keepdims))
     return to.node(_REDUCTIONS[kind], value, hint=hint, axes=axes, keepdims=int(keepdims))
@@ -108,7 +108,7 @@ def _linear(to: Builder, name: str, operation: Linear, value: StepTensor) -> str
 
 
 def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> str:
-    """Add a convolution."""
+    """Add a convolution, and return its name."""
     windows = windows_of(name, operation, value.shape)
     arrays = [to.constants.field_array(operation.weight, name, "weight")]
     if operation.bias is not None:
@@ -117,7 +117,7 @@ def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> st
 
 
 def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
-    """Add a pooling; sums, and averages with dilation or with windows beyond the padded input, become a convolution with ones."""
+    """Add a pooling; sums, and averages with dilation or overhanging windows, become a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":
         return _print_max(to, name, windows, value.name)
@@ -134,7 +134,7 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
 
 
 def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
-    """Add a max pooling; ONNX counts windows beyond the padded input differently from PyTorch, so the overhang becomes padding."""
+    """Add a max pooling; overhang becomes padding, because ONNX counts overhanging windows differently from PyTorch."""
     places = _places(windows)
     pads = places["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
@@ -155,6 +155,6 @@ def _pads(windows: Windows, overhang: list[int]) -> list[int]:
 
 
 def _overhang(windows: Windows) -> list[int]:
-    """Return the length by which the last window of each dimension extends beyond the padded input."""
+    """Return how far the last window of each dimension extends beyond the padded input."""
     sizes = zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True)
     return [max(0, (count - 1) * s + (k - 1) * d + 1 - n - sum(p)) for n, k, s, p, d, count in sizes]

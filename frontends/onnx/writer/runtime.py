@@ -1,4 +1,4 @@
-"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return outputs and hidden tensors."""
+"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return their outputs and hidden tensors."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
 
 
 class RuntimeModel:
-    """A file that ONNX Runtime has loaded.
+    """A file loaded in ONNX Runtime.
 
     Parameters
     ----------
     path
         The file.
     graph
-        The graph that snnc read from it; it says which inputs are data, and which axes are time.
+        Graph that snnc read from the file; it determines which inputs are data, and which axes are time.
     tensors
-        Hidden tensors that a run returns in addition to the outputs, under the names in :attr:`exposed`.
+        Hidden tensors to return besides the outputs, under the names in :attr:`exposed`.
     carried
-        For a single step: state input -> the output with the state's new value.
+        For a single step: the output with the new value of each state, by state input.
 
     Raises
     ------
     ToolMissingError
         ONNX Runtime is not installed.
     RuntimeRefusesError
-        ONNX Runtime does not load the file.
+        ONNX Runtime cannot load the file.
     """
 
     def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = (), carried: Mapping[str, str] | None = None) -> None:
         try:
             import onnxruntime
         except ImportError:
-            raise ToolMissingError("snnc needs ONNX Runtime to run the file, and it is not installed; pip install onnxruntime.") from None
+            raise ToolMissingError("snnc needs ONNX Runtime to run the file, but it is not installed; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # fused operators round differently from the file's separate ones
+        # Fused operators round differently from the file's separate ones.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.exposed: Mapping[Key, str] = {}
         try:
@@ -70,22 +70,22 @@ class RuntimeModel:
 
     @property
     def stepwise(self) -> bool:
-        """Whether the file is one time step: its inputs lack the time axis of the graph's inputs."""
+        """Whether the file is one time step, with inputs that lack the graph's time axis."""
         return any(
             i.layout.time_axis is not None and len(self.shapes.get(name, ())) < len(i.shape) + 1 + (i.layout.batch_axis is not None)
             for name, i in self.data.items()
         )
 
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
-        """Run sequences in the layout of the graph; states that `arrays` lack start at zero.
+        """Run sequences in the layout of the graph; states that are not in `arrays` start at zero.
 
-        The result holds outputs and exposed tensors by name. A single step runs step by step with its new states fed back; its results
-        are stacked along the first axis.
+        The result contains outputs and exposed tensors by name. A single step runs once per step, with its new states fed back, and its
+        results are stacked along the first axis.
 
         Raises
         ------
         RuntimeInputError
-            An array is missing or does not fit.
+            An array is missing or has the wrong shape.
         RuntimeRefusesError
             The run fails.
         """
@@ -97,11 +97,11 @@ class RuntimeModel:
         times = {name: self.data[name].layout.time_axis for name in feeds}
         lengths = {a.shape[axis] for name, a in feeds.items() if (axis := times[name]) is not None}
         if len(lengths) != 1:
-            raise RuntimeInputError(f"the inputs have {', '.join(map(str, sorted(lengths)))} steps; give all the same number.")
+            raise RuntimeInputError(f"the inputs have {', '.join(map(str, sorted(lengths)))} steps; give all of them the same number.")
         rows: list[dict[str, Array]] = []
         lost = [name for name in self.states if name not in self._carried]
         if lost:
-            raise RuntimeInputError(f"no output of the file continues the state {', '.join(lost)}, so its steps cannot be run one by one.")
+            raise RuntimeInputError(f"no output of the file continues the state {', '.join(lost)}, so its steps cannot run one by one.")
         for t in range(lengths.pop()):
             now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
             found = self._call({**now, **states})
@@ -123,7 +123,7 @@ class RuntimeModel:
             values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the bindings raise their own exception classes
             raise RuntimeRefusesError(
-                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or "
+                f"ONNX Runtime fails on the file: {_first_line(error)} (The file may only run with other numbers of samples or "
                 f"steps than it declares.)"
             ) from None
         return dict(zip(self._fetched, map(np.asarray, values), strict=True))
@@ -139,11 +139,11 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
     """
     missing = [name for name in inputs if name not in arrays]
     if missing:
-        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
+        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the inputs of the model are {', '.join(inputs)}.")
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with that of a file's input; sizes that are not numbers are open.
+    """Compare the shape of an array with that of a file's input, in which sizes that are not numbers are open.
 
     Raises
     ------
@@ -151,11 +151,11 @@ def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | 
         The shapes differ.
     """
     if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
-        raise RuntimeInputError(f"the file takes {name!r} as {list(declared)}, but got {list(shape)}; use the file's shape.")
+        raise RuntimeInputError(f"the input {name!r} of the file has the shape {list(declared)}, but the array has {list(shape)}.")
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
-    """Return the file with the tensors as further outputs, the names of its own outputs, and those of the tensors."""
+    """Return the file with the tensors as additional outputs, the names of its original outputs, and the name of each tensor."""
     model = read_outline(path)
     original = {o.name for o in model.graph.output}
     exposed = expose(model, tensors)
@@ -167,21 +167,21 @@ def _first_line(error: Exception) -> str:
 
 
 GraphPath: TypeAlias = tuple[tuple[str, str], ...]
-"""Nodes, each by one of its outputs, and the attributes whose graphs are nested."""
+"""Nested graphs: for each, the node that contains it, identified by an output, and the attribute."""
 Key: TypeAlias = tuple[str, GraphPath]
-"""A tensor without time: its name, and the graph that computes it."""
+"""A tensor at any time: its name, and the graph that computes it."""
 _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
 
 
 def key_of(tensor: Tensor) -> Key:
-    """Return the key that a tensor has at all iterations of a loop and at all steps."""
+    """Return the key of a tensor, which is the same in all iterations and steps."""
     return tensor.name, tuple((level.node, level.attribute) for level in tensor.levels)
 
 
 def expose(model: ModelProto, tensors: Iterable[Tensor]) -> dict[Key, str]:
-    """Add tensors to the outputs of `model`, in place; return the name of each output.
+    """Add tensors to the outputs of `model`, in place, and return the name of each output.
 
-    Tensors in the body of a ``Loop`` or ``Scan`` are stacked over its iterations along a first axis, for each enclosing loop.
+    Tensors in the body of a ``Loop`` or ``Scan`` are stacked along a new first axis over its iterations, once per enclosing loop.
     """
     exposer = _Exposer(model.graph)
     return {key: exposer.output(key) for key in dict.fromkeys(map(key_of, tensors))}
@@ -198,7 +198,7 @@ class _Exposer:
             self._prefix += "_"
 
     def output(self, key: Key) -> str:
-        """Return the output for `key`; add it if it does not exist yet."""
+        """Return the output for `key`, which is added on first use."""
         name = self._lift(self._graph, key[0], key[1], ())
         if name not in self._outputs:
             self._outputs.add(name)
@@ -206,7 +206,7 @@ class _Exposer:
         return name
 
     def _lift(self, graph: GraphProto, name: str, path: GraphPath, above: GraphPath) -> str:
-        """Return the name in `graph` of the tensor, or of the stack over its iterations."""
+        """Return the name in `graph` of the tensor, or of its values stacked over iterations."""
         if not path:
             return name
         (maker, attribute), rest = path[0], path[1:]

@@ -1,4 +1,4 @@
-"""The body of the loop: one time step of a graph, with its states and delay lines as variables of the loop."""
+"""Body of the loop: one time step of a graph, with its states and delay lines as loop variables."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from snnc.frontends.onnx.writer.operations import print_operation
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A variable of the loop.
+    """A value that the loop carries from step to step.
 
     Parameters
     ----------
     name
-        Name in the body of its value from the previous step.
+        Name in the body of the value from the previous step.
     start
-        Name in the main graph of its value before the first step.
+        Name in the main graph of the value before the first step.
     result
-        Name in the body of its new value.
+        Name in the body of the new value.
     shape
         Shape of one sample.
     """
@@ -41,7 +41,7 @@ class LoopVariable:
 
 @dataclass
 class ScanBody:
-    """One time step under construction; :meth:`write` sets the other fields from the first eight.
+    """One time step under construction; :meth:`write` sets the remaining fields from the first eight.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class ScanBody:
     main, body
         Builders of the main graph and of the loop's body.
     batch
-        Name of the batch size as a vector of one element, in the main graph.
+        Name in the main graph of the batch size, as a vector with one element.
     starts
-        (node, state or port) -> name of the input with its value before the first step, [B, *shape].
+        Name of the input with the value before the first step [B, *shape], by node and its state or port.
     given
-        Input -> its values at this step.
+        Values of each input at this step.
     neurons
-        Functions of models whose populations become one node each; the equations of all others are written as operators.
+        Functions of models whose populations become one node each; the equations of other models are written as operators.
     """
 
     graph: Graph
@@ -71,10 +71,10 @@ class ScanBody:
     carried: list[LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
     lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
-    """(node, port) -> its values of 1, 2, … steps ago."""
+    """Values of a port 1, 2, … steps ago, by (node, port)."""
 
     def write(self) -> None:
-        """Add all nodes of the step; afterwards `carried` holds its loop variables and `results` the value that each Output records."""
+        """Add all nodes of the step, and set `carried` to its loop variables and `results` to the values recorded by Outputs."""
         self.lines.update(self._delay_lines())
         for name in step_order(self.graph):
             operation = self.graph.operation(name)
@@ -92,7 +92,7 @@ class ScanBody:
         self._close_lines()
 
     def full_shape(self, shape: Shape) -> str:
-        """Return the name of the vector [B, *shape] in the main graph."""
+        """Return the name in the main graph of the vector [B, *shape]."""
         if not shape:
             return self.batch
         return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), hint="full_shape", axis=0)
@@ -103,7 +103,7 @@ class ScanBody:
         return self.lines[edge.source, edge.source_port][edge.delay - 1]
 
     def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[StepTensor]]]:
-        """Add the loop variables that hold a port's values of 1, 2, … steps ago."""
+        """Yield the names of loop variables for a port's values 1, 2, … steps ago."""
         longest: dict[tuple[str, str], int] = {}
         for edge in self.graph.edges:
             key = (edge.source, edge.source_port)
@@ -113,7 +113,7 @@ class ScanBody:
             yield (name, port), [StepTensor(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
 
     def _close_lines(self) -> None:
-        """Shift every delay line by one step."""
+        """Shift every delay line by one step, and register its loop variables."""
         for key, line in self.lines.items():
             if line:
                 operation = self.graph.operation(key[0])
@@ -126,14 +126,14 @@ class ScanBody:
                 source = delayed
 
     def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
-        """Repeat `value` for every sample in the main graph and return the name; `field` is the field of the graph that holds it."""
+        """Repeat `value` for every sample in the main graph, and return the name; `field` is the field of the graph that contains it."""
         number = self.main.constants.floats(value, "number")
         if field is not None:
             self.main.constants.fields[field] = number
         return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:
-        """Add the nodes of one population, and its states as variables of the loop."""
+        """Add the nodes of one population, and its states as loop variables."""
         model, shape = population.model, population.shape
         states = {state: StepTensor(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
         scope = {**states, **self._parameters(name, population)}

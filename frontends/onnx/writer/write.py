@@ -28,23 +28,23 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
 
     Inputs and outputs keep their names and layouts; the batch size is open, and so is the number of steps if the graph leaves it open.
-    Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are in a description in the metadata, so
-    :func:`snnc.frontends.onnx.load.load_onnx` returns the same graph.
+    Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are stored in a description in the metadata,
+    so that :func:`snnc.frontends.onnx.load.load_onnx` returns the same graph.
 
     Parameters
     ----------
     graph
         The network, from any front end.
     path
-        The file, which appears completely or not at all.
+        The file; it is written completely or not at all.
     form
-        "plain": ONNX's own operators only. "functions": a population is one node of the domain ``ai.snnc``, whose meaning is a function
-        of ONNX's own operators in the same file.
+        "plain": only ONNX's own operators. "functions": each population is one node of the domain ``ai.snnc``, defined in the same file as
+        a function of ONNX's own operators.
     states
-        Add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
-        Those of ``graph.state_inputs`` are inputs in any case.
+        Whether to add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
+        Those of ``graph.state_inputs`` are always inputs.
     inside
-        Maximum bytes of weights inside the file; larger ones go into a second file, ``path`` with the suffix ``.data``.
+        Maximum size in bytes of weights inside the file; larger weights are written to a second file, ``path`` with the suffix ``.data``.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     OnnxWriteError
         The network cannot be written, or not to this path.
     GraphError
-        The network is wrong.
+        The network is invalid.
     """
     if form not in get_args(Form):
         raise UnknownFormError(f"the form {form!r} is unknown; choose one of {', '.join(get_args(Form))}.")
@@ -71,7 +71,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
 
 @dataclass(frozen=True)
 class _Recorded:
-    """One output of the loop: its name, and the axis along which the steps are stacked."""
+    """One output of the loop: its name, its result in the body, and the axis along which the steps are stacked."""
 
     name: str
     result: str
@@ -80,7 +80,7 @@ class _Recorded:
 
 
 class _ModelWriter:
-    """A model under construction."""
+    """An ONNX model under construction."""
 
     def __init__(self, graph: Graph, form: Form) -> None:
         self.graph = graph
@@ -129,7 +129,7 @@ class _ModelWriter:
         return model
 
     def _notes(self, step: ScanBody, digest: str) -> str | None:
-        """Return the description of the graph: its arrays by their initializers, ports of populations by the loop's tensors."""
+        """Return the description of the graph, which refers to arrays by initializers and to ports of populations by loop tensors."""
         values: dict[str, dict[str, str]] = {}
         for (name, port), value in step.values.items():
             if isinstance(self.graph.operation(name), Population):
@@ -146,7 +146,7 @@ class _ModelWriter:
         return self.constants.integers([1], "batch")
 
     def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
-        """Return the values of an input at one step, [B, *shape]: in the loop's body, or in the main graph if it has no time axis."""
+        """Return the values of an input at one step [B, *shape], in the loop's body, or in the main graph if it has no time axis."""
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
         if layout.batch_axis is None:
@@ -176,7 +176,7 @@ class _ModelWriter:
     # ---- outputs ----------------------------------------------------------------------------------------------
 
     def _recorded(self, name: str, value: StepTensor) -> _Recorded:
-        """Move the batch axis of a recorded value to its place in the output."""
+        """Move the batch axis of a recorded value to its position in the output."""
         operation = self.outputs[name]
         layout, rank = operation.layout, len(value.shape) + 1
         time = layout.time_axis or 0 if operation.readout == "all" else 0

@@ -1,6 +1,6 @@
-// ---- updates of weights that are stored as float16: the neighbouring float16 number that a float is rounded to --------------------
+// ---- rounding of updates of float16 weights ----------------------------------------------------------------------------------------
 //
-// The same bits as snnc/compiler/losses/weight_rounding.py, which defines them.
+// Results equal those of snnc/compiler/losses/weight_rounding.py, which defines the rounding, bit by bit.
 
 #ifndef SNNC_HALF_UPDATES_HPP
 #define SNNC_HALF_UPDATES_HPP
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The bits of a float, and back.
+/// Returns the bits of a float.
 SNNC_ROUNDS unsigned bits_of_weight(float value) {
 #if defined(__CUDA_ARCH__)
   return __float_as_uint(value);
@@ -31,7 +31,7 @@ SNNC_ROUNDS float weight_of_bits(unsigned bits) {
 #endif
 }
 
-/// Values beyond the largest float16 number become that number; NaN stays NaN.
+/// Limits a value to the range of float16; NaN stays NaN.
 SNNC_ROUNDS float limited(float value) { return value > 65504.0f ? 65504.0f : value < -65504.0f ? -65504.0f : value; }
 
 /// The finaliser of the hash lowbias32: every bit of the result depends on all bits.
@@ -43,14 +43,14 @@ SNNC_ROUNDS unsigned scrambled(unsigned x) {
   return x ^ x >> 16;
 }
 
-/// The random number of weight `place` of a parameter; `of_update` is scrambled(key of the parameter ^ number of the update).
+/// Returns the random number of the weight at index `place`; `of_update` is scrambled(key of the parameter ^ number of the update).
 SNNC_ROUNDS unsigned drawn(unsigned of_update, unsigned place) { return scrambled(place ^ of_update); }
 
-/// One of the two float16 numbers next to a value, the nearer one more often: 13 random bits are added below the digits that remain.
+/// Rounds stochastically to one of the two neighbouring float16 values: 13 random bits are added below the bits that remain.
 SNNC_ROUNDS float rounded_at_random(float value, unsigned random) {
   const float x = limited(value), size = x < 0.0f ? -x : x;
   if (size < 6.103515625e-05f) {
-    // Values below 2^-14 become multiples of 2^-24.
+    // Values below 2^-14 are rounded to multiples of 2^-24.
     const float part = static_cast<float>(random >> 8) * 5.9604644775390625e-08f;
     const float whole = static_cast<float>(static_cast<int>(size * 16777216.0f + part)) * 5.9604644775390625e-08f;
     return weight_of_bits(bits_of_weight(whole) | (bits_of_weight(x) & 0x80000000u));

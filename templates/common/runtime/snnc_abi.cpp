@@ -1,4 +1,4 @@
-// The C interface to snnc::Session: translates names to indices and exceptions to messages.
+// The C interface to snnc::Session: maps names to indices, and exceptions to error messages.
 #include "snnc_session.hpp"
 
 #include <exception>
@@ -94,10 +94,10 @@ int32_t snnc_set_events(snnc_session *session, const char *name, const uint64_t 
     const std::size_t index = find(opened(session), name);
     const snnc::TensorInfo &info = opened(session).tensors()[index];
     if (info.role != SNNC_INPUT || info.shape.size() < 2 || info.shape[0] * info.shape[1] != rows)
-      throw std::invalid_argument("tensor " + info.name + " is no input with " + std::to_string(rows) + " rows of steps and samples");
+      throw std::invalid_argument("tensor " + info.name + " is not an input with " + std::to_string(rows) + " rows of steps and samples");
     const std::uint64_t size = info.elements() / rows;
     if (begin[0] != 0 || begin[rows] != count)
-      throw std::invalid_argument("the rows of events do not cover all " + std::to_string(count) + " of them");
+      throw std::invalid_argument("the rows of events do not cover all " + std::to_string(count) + " events");
     for (std::uint64_t r = 0; r < rows; ++r) {
       if (begin[r] > begin[r + 1] || begin[r + 1] > count)
         throw std::invalid_argument("row " + std::to_string(r) + " of the events ends before it begins");
@@ -105,7 +105,7 @@ int32_t snnc_set_events(snnc_session *session, const char *name, const uint64_t 
       for (std::uint64_t e = begin[r] + 1; e < begin[r + 1]; ++e)
         wrong |= ids[e] <= ids[e - 1];
       if (wrong)
-        throw std::invalid_argument("row " + std::to_string(r) + " of the events does not hold neurons below " + std::to_string(size) +
+        throw std::invalid_argument("row " + std::to_string(r) + " of the events does not contain neurons below " + std::to_string(size) +
                                     " in ascending order");
     }
     opened(session).set_events(index, begin, ids);

@@ -1,4 +1,4 @@
-// Definitions for snnc_files.hpp.
+// Definitions of snnc_files.hpp.
 #include "snnc_files.hpp"
 
 #include <cstdio>
@@ -41,7 +41,7 @@ std::vector<Table> read_tables(const std::string &path, std::size_t expected) {
   const auto next = [&] {
     std::uint32_t number = 0;
     if (position + sizeof number > bytes.size())
-      throw std::runtime_error(path + " is cut short");
+      throw std::runtime_error(path + " is truncated");
     std::memcpy(&number, bytes.data() + position, sizeof number);
     position += sizeof number;
     return number;

@@ -1,4 +1,4 @@
-// Files that an emitted program reads and writes: weights at known offsets of a safetensors file, tables of numbers, NumPy arrays.
+// Files that an emitted program reads and writes: weights at known offsets of a safetensors file, tables of integers, NumPy arrays.
 #ifndef SNNC_FILES_HPP
 #define SNNC_FILES_HPP
 
@@ -12,17 +12,17 @@ namespace snnc {
 
 std::vector<char> read_file(const std::string &path);
 
-/// Writes a temporary file next to it, then renames that one, so that the file appears completely or not at all.
+/// Writes a temporary file and then renames it, so that the file appears completely or not at all.
 void write_file(const std::string &path, const std::vector<char> &bytes);
 
-/// The position of a tensor of 4-byte numbers in weights.safetensors.
+/// The position of a tensor with 4-byte elements in weights.safetensors.
 struct Stored {
   const char *name;
   std::size_t offset;
   std::size_t elements;
 };
 
-/// A table of plan.bin: rows of unsigned numbers.
+/// A table of plan.bin: rows of unsigned integers.
 struct Table {
   std::size_t columns = 0;
   std::vector<std::uint32_t> numbers;
@@ -30,10 +30,10 @@ struct Table {
   std::uint32_t at(std::size_t row, std::size_t column) const { return numbers[row * columns + column]; }
 };
 
-/// plan.bin: the number of tables, then for each table its rows, columns and numbers, all 32-bit little endian.
+/// Reads plan.bin: the number of tables, then the rows, columns and elements of each table, all as 32-bit little-endian integers.
 std::vector<Table> read_tables(const std::string &path, std::size_t expected);
 
-/// A NumPy array of float32, uint8, int32 or int64 as numbers of type T; axis 0 counts samples.
+/// A NumPy array of float32, uint8, int32 or int64, converted to elements of type T; axis 0 counts samples.
 template <class T> struct Samples {
   std::size_t count = 0;
   std::size_t width = 0;
@@ -43,13 +43,13 @@ template <class T> struct Samples {
 template <class T> Samples<T> read_npy(const std::string &path) {
   const std::vector<char> bytes = read_file(path);
   if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
-    throw std::runtime_error(path + " is no NumPy array");
+    throw std::runtime_error(path + " is not a NumPy array");
   const unsigned char *raw = reinterpret_cast<const unsigned char *>(bytes.data());
   const bool wide = raw[6] > 1;
   const std::size_t length = wide && bytes.size() > 12 ? raw[8] | raw[9] << 8 | raw[10] << 16 : raw[8] | raw[9] << 8;
   const std::size_t start = (wide ? 12 : 10) + length;
   if (start > bytes.size())
-    throw std::runtime_error(path + " is cut short");
+    throw std::runtime_error(path + " is truncated");
   const std::string header(bytes.data() + (wide ? 12 : 10), length);
   if (header.find("'fortran_order': False") == std::string::npos)
     throw std::runtime_error(path + " is in Fortran order; save np.ascontiguousarray(x)");

@@ -14,12 +14,12 @@ namespace {
 
 const char *const USAGE = "usage: train [FOLDER [EPOCHS [LEARNING_RATE]]]\n"
                           "\n"
-                          "Trains the network whose project lies in FOLDER (default: the current one) for EPOCHS epochs (default 1).\n"
-                          "FOLDER holds weights.safetensors and plan.bin, and the data as NumPy arrays:\n"
-                          "  x0.npy, x1.npy ...  one for each input, [samples, steps, n] ([samples, n] for an input without time)\n"
+                          "Trains the network of the project in FOLDER (default: the current folder) for EPOCHS epochs (default 1).\n"
+                          "FOLDER contains weights.safetensors and plan.bin, and the data as NumPy arrays:\n"
+                          "  x0.npy, x1.npy ...  one per input, [samples, steps, n] ([samples, n] for an input without a time axis)\n"
                           "  labels.npy          class indices, [samples] of int32; other targets of float32, [samples, steps], [samples, "
                           "n] or [samples, steps, n]\n"
-                          "The trained parameters are written to trained.safetensors there, times and counters to profile.json.\n";
+                          "The trained parameters are written to trained.safetensors in FOLDER, times and counters to profile.json.\n";
 
 void check(bool good) {
   if (!good)
@@ -38,10 +38,10 @@ struct Trainer {
   snnc_session *session;
   std::size_t batch = 0;
   bool training = false;
-  /// Whether the program takes batches ahead of their runs, and whether it has taken the next one.
+  /// Whether the program accepts batches before their runs, and whether it has received the next one.
   bool ahead = false, given = false;
   std::vector<Column> inputs;
-  /// The targets that the loss compares with: a fixed count of 4-byte numbers per sample.
+  /// The targets of the loss: a fixed number of 4-byte elements per sample.
   std::vector<char> targets;
   std::size_t samples = 0, width = 0;
 
@@ -61,7 +61,7 @@ struct Trainer {
         for (int32_t d = 1; d < info.rank; ++d)
           wanted *= info.shape[d];
         if (width != wanted)
-          throw std::runtime_error("labels.npy must have " + std::to_string(wanted) + " numbers for each sample");
+          throw std::runtime_error("labels.npy must have " + std::to_string(wanted) + " elements per sample");
       }
     }
     if (!training)
@@ -71,7 +71,7 @@ struct Trainer {
         throw std::runtime_error(input.name + ".npy must be [" + std::to_string(samples) + ", " + std::to_string(input.steps) + ", " +
                                  std::to_string(input.width) + "]");
     if (samples < batch)
-      throw std::runtime_error("the data holds fewer samples than the batch size " + std::to_string(batch));
+      throw std::runtime_error("the data contain fewer samples than the batch size " + std::to_string(batch));
   }
 
   void add(const snnc_tensor &info, const std::string &folder) {
@@ -85,14 +85,14 @@ struct Trainer {
   }
 
   template <class T> void take(const snnc::Samples<T> &given) {
-    static_assert(sizeof(T) == 4, "as tensors are set");
+    static_assert(sizeof(T) == 4, "tensors have 4-byte elements");
     samples = given.count;
     width = given.width;
     targets.resize(given.values.size() * sizeof(T));
     std::memcpy(targets.data(), given.values.data(), targets.size());
   }
 
-  /// Passes a batch to the session: as the current one or (`behind` is "_next") as the one after it.
+  /// Passes a batch to the session, as the current batch or (if `behind` is "_next") as the next one.
   void give(std::size_t first, const std::string &behind) {
     for (Column &input : inputs) {
       for (std::size_t t = 0; t < input.steps; ++t)
@@ -104,7 +104,7 @@ struct Trainer {
     check(snnc_set_tensor(session, ("labels" + behind).c_str(), &targets[4 * first * width], 4 * batch * width) == 0);
   }
 
-  /// Runs a step on the batch that begins at one sample; `behind` is where the batch after it begins (`samples`: there is none).
+  /// Runs a step on the batch that begins at sample `first`; `next` is the first sample of the following batch (`samples`: none).
   float step(std::size_t first, std::size_t next) {
     if (!given)
       give(first, "");

@@ -1,4 +1,4 @@
-// The interface between snnc_abi.cpp and a target's program; host code implements it.
+// The interface between snnc_abi.cpp and the program of a target, which implements it.
 #ifndef SNNC_SESSION_HPP
 #define SNNC_SESSION_HPP
 
@@ -32,12 +32,12 @@ class Session {
 public:
   virtual ~Session() = default;
   virtual const std::vector<TensorInfo> &tensors() const = 0;
-  /// Copies tensor `index` in or out; its elements are 4 bytes each.
+  /// Copies tensor `index` in or out; elements have 4 bytes.
   virtual void set(std::size_t index, const void *data) = 0;
   virtual void get(std::size_t index, void *data) = 0;
-  /// Sets the input tensor `index` to 1 at events: row r of [steps x batch] has ids[begin[r]] ... ids[begin[r + 1] - 1], ascending.
+  /// Sets input tensor `index` to 1 at events: row r of [steps x batch] has the neurons ids[begin[r]] ... ids[begin[r + 1] - 1], ascending.
   virtual void set_events(std::size_t, const std::uint64_t *, const std::uint32_t *) {
-    throw std::invalid_argument("this program takes dense inputs only");
+    throw std::invalid_argument("this program accepts only dense inputs");
   }
   virtual void run() = 0;
   virtual float train_step() = 0;

@@ -10,7 +10,7 @@
 
 namespace snnc {
 
-/// Columns of the targets of a sample or step; classes of an output (0: values); whether the last column is the sequence's length.
+/// Columns of the targets per sample or step, classes of an output (0: values), and whether the last column is the sequence length.
 struct TargetForm {
   int columns, classes;
   bool each_step, lengths;
@@ -24,7 +24,7 @@ struct TargetForm {
   }
 };
 
-/// Targets of all samples; NaN, and class -1 of a step, are ignored.
+/// Returns the targets of all samples; NaN, and class -1 of a step, are ignored.
 inline std::vector<float> checked_targets(const void *data, const TargetForm &form, std::size_t batch, std::size_t steps) {
   std::vector<float> targets(form.numbers(batch, steps));
   std::memcpy(targets.data(), data, targets.size() * sizeof(float));

@@ -1,4 +1,4 @@
-// Numbers in bfloat16: the upper half of a float32.
+// bfloat16: the upper half of a float32.
 #ifndef SNNC_BFLOAT16_HPP
 #define SNNC_BFLOAT16_HPP
 
@@ -9,7 +9,7 @@ namespace snnc {
 
 typedef std::uint16_t BFloat16;
 
-/// The nearest bfloat16 number, ties to even; NaN stays NaN.
+/// Rounds to the nearest bfloat16 value, ties to even; NaN stays NaN.
 inline BFloat16 rounded(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -21,7 +21,7 @@ inline float widened(BFloat16 number) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
-/// Two numbers, the first in the lower half.
+/// Packs two values into a word, the first in the lower half.
 constexpr std::uint32_t pair_of(BFloat16 first, BFloat16 second) {
   return static_cast<std::uint32_t>(first) | static_cast<std::uint32_t>(second) << 16;
 }

@@ -1,4 +1,4 @@
-// Checkpoints in time: rows of the steps before a segment, which the segment reads.
+// Checkpoints in time: rows of the steps before each segment, from which the segment is computed again.
 #ifndef SNNC_CHECKPOINTS_HPP
 #define SNNC_CHECKPOINTS_HPP
 
@@ -8,11 +8,11 @@ namespace snnc {
 
 class Checkpoints {
 public:
-  /// Forgets all rows; divides a sequence of `steps` into segments of `length`.
+  /// Deletes all rows, and divides a sequence of `steps` steps into segments of `length` steps.
   void restart(int steps, int length);
-  /// Stores the rows of `held` steps before each segment.
+  /// Registers rows, of which `held` steps before each segment are to be stored.
   void keep(Rows &rows, int held);
-  /// Copies a worker's rows of the steps before step `first`, at which a segment begins.
+  /// Stores a worker's rows of the steps before step `first`, the first of a segment.
   void save(const Worker &w, int first);
   void restore(const Worker &w, int first);
 

@@ -6,13 +6,13 @@ namespace {
 
 std::size_t whole(int n) { return static_cast<std::size_t>(n); }
 
-/// Sums of the rows of nonzero numbers beat a product of matrices if at most one in this many gradients is not 0.
+/// If at most one in this many gradients is nonzero, sums of rows are faster than a matrix product.
 constexpr std::size_t SPARSE_PART = 2;
 
-/// A single product for a neuron close to its threshold reads two vectors; a product of matrices reads little more than one.
+/// Cost of a single product for a neuron close to its threshold, relative to that of a neuron in a matrix product: it reads two vectors.
 constexpr std::size_t NEAR_COST = 2;
 
-/// Values whose channels stay in the first-level cache while all of them are transposed.
+/// Number of values whose channels stay in the L1 cache during a transposition.
 constexpr std::size_t TURNED = 64;
 
 /// to[channel][value] += from[value][channel].
@@ -23,7 +23,7 @@ void add_turned(const float *from, std::size_t values, std::size_t channels, flo
         to[c * values + v] += from[v * channels + c];
 }
 
-/// Calls move(place, element of [out][in / groups][kernel]) for all elements.
+/// Calls move(stored position, element of [out][in / groups][kernel]) for all elements.
 struct WeightOrder {
   std::size_t groups, outer, inner, rows, width, line;
   template <class Move> void for_elements(const Move &move) const {
@@ -47,7 +47,7 @@ Parameter Convolution::weight(const char *name) const {
   return {name, whole(windows.outputs) * inner * rows * width, numbers, order_of(order), false, Array<float>(numbers), {}, {}, {}};
 }
 
-/// Calls add(first weight, first number of the lines of all windows, how many numbers) for every run in which value `id` takes part.
+/// Calls add(first weight, first element of the lines of all windows, number of elements) for every run to which value `id` contributes.
 template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of, const Add &add) const {
   const Windows &o = windows;
   const int channel = static_cast<int>(id) / o.values(), place = static_cast<int>(id) % o.values();
@@ -60,7 +60,7 @@ template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of,
     const std::size_t windows_row = of.at(group, whole(down / o.stride[0]));
     const std::size_t weights_row = (whole(channel) * whole(o.kernel[0]) + whole(i)) * whole(o.kernel[1]);
     if (o.stride[1] == 1 && o.dilation[1] == 1) {
-      // Tap j reads window position - j: reversed, taps and windows ascend together.
+      // Tap j of a value belongs to window position - j; with the taps reversed, taps and windows ascend together.
       const int lowest = position[1] - o.kernel[1] + 1, first = lowest < 0 ? 0 : lowest;
       const int last = position[1] < o.output[1] ? position[1] : o.output[1] - 1;
       if (first <= last)
@@ -75,7 +75,7 @@ template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of,
   }
 }
 
-/// The margins are windows that do not exist, so that no run of a row of taps is cut. Runs of the first row begin above.
+/// Margins are windows that do not exist, so that no run of a row of taps must be cut. Runs of the first row begin above it.
 Lines Convolution::lines_of_result() const {
   Lines lines{whole(windows.groups), whole(windows.group_outputs()), whole(windows.output[0]), whole(windows.output[1])};
   if (regular()) {
@@ -85,12 +85,12 @@ Lines Convolution::lines_of_result() const {
   return lines;
 }
 
-/// Calls add(first weight of a row of taps, numbers of the row, first number of the lines that places count from, places in lines) for every
-/// channel and row of taps: at each place begins the run of windows that a value of the list reaches with this row.
+/// Calls add(first weight of a row of taps, elements of the row, first element of the lines from which positions count, positions) for
+/// every channel and row of taps. At each position begins the run of windows that a value of the list reaches with this row.
 template <class Add> void Convolution::for_rows_of_taps(const List &list, const Lines &of, Scratch &scratch, const Add &add) const {
   const Windows &o = windows;
   const std::size_t values = whole(o.values()), pitch = of.pitch(), line = of.line(), width = whole(o.kernel[1]) * line;
-  // The run of a value at position 0 of the first row, by its first tap.
+  // The start of the run of a value at position 0 of the first row.
   const std::size_t left = of.above * pitch + of.margin - whole(o.kernel[1] - 1);
   std::vector<std::uint32_t> &starts = scratch.starts();
   for (std::size_t n = 0; n < list.count;) {
@@ -192,7 +192,7 @@ void Convolution::backward(const Worker &w, const Source &source, int delay, con
   }
 }
 
-/// Adjoints of single neurons: products of the runs of weights and of gradients in which they take part.
+/// Computes the adjoints of single neurons as products of their runs of weights and of gradients.
 void Convolution::near_gradient(const List &near, const Parameter &weight, const Lines &of, const float *lines, float *row) const {
   const float *weights = weight.value.data();
   for (std::size_t n = 0; n < near.count; ++n) {
@@ -250,7 +250,7 @@ void Convolution::input_gradient(const Lines &of, const float *lines, float *row
   const std::size_t line = of.line(), width = columns(), inner = whole(o.group_channels()), outer = of.channels;
   const std::size_t along = of.across, values = whole(o.values());
   float *given = scratch.numbers(1, along * width);
-  // The gradients of each value, channels side by side.
+  // The gradients of all values, with the channels of a value contiguous.
   float *back = scratch.numbers(2, values * inner + LINE);
   for (std::size_t group = 0; group < of.groups; ++group) {
     std::memset(back, 0, (values * inner + LINE) * sizeof(float));

@@ -1,4 +1,4 @@
-// Convolutions: every nonzero value adds rows of weights to the windows that contain it, channels side by side.
+// Convolutions: every nonzero value adds rows of weights to the windows that contain it; the channels of a position are contiguous.
 #ifndef SNNC_CONVOLUTION_HPP
 #define SNNC_CONVOLUTION_HPP
 
@@ -13,41 +13,41 @@ namespace snnc {
 class Convolution {
 public:
   explicit Convolution(const Windows &given) : windows(given) {}
-  /// Only maxima over windows of the result are read, and `target` receives those.
+  /// A convolution of which only maxima over windows (`read`) are read; `target` receives these maxima.
   Convolution(const Windows &given, const Windows &read) : windows(given), maximum(read) {}
 
-  /// Weights [out][in / groups][kernel] as stored here: [in][kernel, each row reversed][outputs of the group, whole lines].
+  /// Creates the weight. Stored order of [out][in / groups][kernel]: [in][kernel, each row reversed][outputs of the group, whole lines].
   Parameter weight(const char *name) const;
-  /// Stores the choices of maxima for `steps` steps, which are reused in turn; 0: for none.
+  /// Allocates the choices of maxima for `steps` steps, as a ring; 0: none.
   void keep(int steps, int samples);
 
   void forward(const Worker &w, const Source &source, int t, const Parameter &weight, const Parameter *bias, Rows &target, int now,
                Scratch &scratch);
 
-  /// Results of a backward step; null: not wanted.
+  /// Results of a backward step; null: not needed.
   struct Found {
     float *weight, *bias;
-    /// Adjoint of the source, and, unless null, lists of those of its neurons that receive gradient.
+    /// Adjoint of the source and, unless null, lists of the source neurons that receive gradient.
     Rows *adjoint;
     const Source *near;
   };
   void backward(const Worker &w, const Source &source, int delay, const Rows &delta, int t, const Parameter &weight, const Found &found,
                 Scratch &scratch) const;
-  /// Allocates the copy that `pack` makes.
+  /// Allocates the copy that `pack` fills.
   void keep_packed();
-  /// Copies the weight for the adjoint of the source; the workers share the work.
+  /// Copies the weight for the adjoint of the source; all workers share the work.
   void pack(const Parameter &weight, int worker, int workers);
 
 private:
   const Windows windows;
   std::optional<LineMaximum> maximum;
-  /// [group][output of the group][row of the kernel][tap, channels of the group, whole lines].
+  /// The copy: [group][output of the group][row of the kernel][tap, channels of the group, whole lines].
   Array<float> packed;
 
-  /// Gradients that a row of taps sends to the values it read, in whole lines: [tap][channel].
+  /// Number of gradients that a row of taps returns, [tap][channel], padded to whole lines.
   std::size_t tap_row() const { return padded(static_cast<std::size_t>(windows.kernel[1] * windows.group_channels())); }
   std::size_t columns() const { return static_cast<std::size_t>(windows.kernel[0]) * tap_row(); }
-  /// Whether every value reaches adjacent windows with each row of taps, or none.
+  /// Whether each row of taps connects a value to adjacent windows, or to none.
   bool regular() const { return windows.stride[0] == 1 && windows.stride[1] == 1 && windows.dilation[1] == 1; }
   Lines lines_of_result() const;
   template <class Add> void for_rows_of_taps(const List &list, const Lines &of, Scratch &scratch, const Add &add) const;

@@ -52,7 +52,7 @@ void CpuSession::resized() {
 void CpuSession::ready(bool trains) {
   for (const Input &input : inputs)
     if (!input.filled)
-      throw std::runtime_error("input " + input.name + " was not set since the sizes were");
+      throw std::runtime_error("input " + input.name + " was not set after its size changed");
   if (!laid_out || (trains && !training)) {
     training = trains;
     for (const auto &[name, source] : sources)
@@ -62,7 +62,7 @@ void CpuSession::ready(bool trains) {
     laid_out = stale = true;
     trained = false;
     if (resume != 0)
-      throw std::runtime_error("there is no sequence to go on with; run one first");
+      throw std::runtime_error("there is no sequence to continue; run one first");
   }
   if (stale)
     in_parallel(static_cast<int>(workers.size()), [&](int i) { prepare(i, static_cast<int>(workers.size())); });
@@ -106,7 +106,7 @@ std::size_t CpuSession::keep_gradients() {
 
 void CpuSession::change_parameters() {
   ++updates;
-  // A thread that changes few numbers, a tenth of a millisecond of work, costs more time than it saves.
+  // A thread with too few elements (a tenth of a millisecond of work) costs more time than it saves.
   constexpr std::size_t SHARE = 1 << 18;
   std::size_t numbers = 0;
   for (const Parameter *parameter : parameters)
@@ -163,8 +163,8 @@ float CpuSession::train_step() {
   if (autograd == 0)
     recording = records_training;
   else if (!ran)
-    throw std::runtime_error("there is no run to go back from; run the sequence with autograd first");
-  // Where a sequence has several segments, the states of the last one are gone.
+    throw std::runtime_error("no forward run precedes this backward pass; run the sequence with autograd first");
+  // If a sequence has several segments, the histories of the first ones are no longer stored.
   const bool goes_forward = autograd == 0 && !(gather == AGAIN && trained && segment >= steps);
   const std::size_t kept = keep_gradients();
   losses.assign(static_cast<std::size_t>(batch), 0.0f);
@@ -220,7 +220,7 @@ std::string CpuSession::profile() {
 int CpuSession::block_length() const {
   const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
   const int most = std::max(1, BLOCK_ROWS / own);
-  // Gradients that threads share read the deltas of all; weights that a block fetches should still be used for a few steps.
+  // Shared gradients read the deltas of all threads; a block should still use the weights that it loads for a few steps.
   return std::min(segment, shares ? std::max(BLOCK_ROWS / batch, std::min(FEW_STEPS, most)) : most);
 }
 

@@ -1,4 +1,4 @@
-// A session on the CPU: named tensors, any number of steps, samples and threads. The network's network.cpp defines the network.
+// A session on the CPU: named tensors, any number of steps, samples and threads. network.cpp defines the network.
 #ifndef SNNC_CPU_SESSION_HPP
 #define SNNC_CPU_SESSION_HPP
 
@@ -12,7 +12,7 @@ namespace snnc {
 
 class CpuSession : public NativeSession {
 public:
-  /// Not inline: every network.cpp would otherwise compile the destructors of all these members.
+  /// Not inline, so that network.cpp need not compile the destructors of all these members.
   ~CpuSession() override;
   void set(std::size_t index, const void *data) override { accesses.at(index).set(data); }
   void get(std::size_t index, void *data) override { accesses.at(index).get(data); }
@@ -24,71 +24,71 @@ public:
 protected:
   CpuSession(const std::string &project, int first_steps, int first_batch, bool trains);
 
-  // The parts of the network; called by its constructor.
+  // Called by the constructor of the network, to register its parts.
   void add_parameter(Parameter &made, std::vector<std::size_t> shape);
   void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
-  /// The rounding errors of the parameter are stored.
+  /// Stores the rounding errors of a parameter.
   void add_remainder(Parameter &made, std::vector<std::size_t> shape);
-  /// `dense`: some reader takes rows; `lists`: some reader takes lists.
+  /// `dense`: some reader needs rows; `lists`: some reader needs lists.
   void add_input(const char *name, Source &source, bool spikes, bool dense, bool lists);
   void add_state(const char *name, Rows &rows);
-  /// An output's values; `initial` is the name of its values before the first step, null if nothing reads them.
+  /// The values of an output; `initial` is the name of its values before the first step, null if nothing reads them.
   void add_source(const char *name, const char *initial, Source &source);
   void add_record(const char *name, Rows &rows);
   void add_labels(int classes);
   /// Limits the spikes that a source sends per step; `key` selects them, and dropped spikes are counted.
   void limit_spikes(Source &source, const Parameter &capacity, const Parameter &key);
   void add_targets(const TargetForm &form);
-  /// The adjoint of a record: set by the caller, or read if it is that of an input.
+  /// An adjoint that the caller sets (`given`, of a record) or reads (of an input).
   void add_adjoint(const char *name, Rows &rows, bool given);
 
-  // The functions of the network.
+  // Implemented by the network.
   virtual void lay_out() = 0;
-  /// Copies parameters to other orders; the workers share the work.
+  /// Copies parameters to other layouts; all workers share the work.
   virtual void prepare(int worker, int workers) = 0;
   /// Runs steps first ... last - 1; `again`: their spikes are already listed.
   virtual void forward(const Worker &w, int first, int last, bool again) = 0;
-  /// Computes the loss of each of a worker's samples and the adjoints of the records.
+  /// Computes the loss of each sample of a worker, and the adjoints of the records.
   virtual void find_loss(const Worker &w, float *losses) = 0;
   /// Computes the adjoints of steps from ... to - 1, whose histories are stored, after those of all later steps.
   virtual void begin_adjoints(const Worker &w) = 0;
   virtual void backward(const Worker &w, int from, int to) = 0;
   virtual void end_adjoints(const Worker &w) = 0;
-  /// A worker's part of the gradients that all threads share, over a block of steps whose adjoints are all computed; `fresh`: the first
+  /// Computes a worker's part of the shared gradients, over a block of steps whose adjoints are complete; `fresh`: this is the first
   /// block of an update.
   virtual void share_gradients(int worker, int first, int last, bool fresh) = 0;
-  /// Values that an update computes from all gradients together, such as their norm.
+  /// Computes values that an update needs from all gradients, such as their norm.
   virtual void measure_gradients() {}
   virtual void update(int worker, int workers) = 0;
 
   template <class Work> void in_parallel(int count, const Work &work) { pool.run(count, work); }
-  /// The part of `numbers` that a worker changes, in whole lines.
+  /// Returns the part of `numbers` elements that a worker updates, in whole lines.
   static std::pair<std::size_t, std::size_t> part(std::size_t numbers, int worker, int workers);
 
-  /// Whether no worker has more than one sample: then no product of matrices is computed.
+  /// Whether no worker has more than one sample, so that no matrix products are computed.
   bool alone() const { return static_cast<std::size_t>(batch) <= workers.size(); }
 
-  /// Whether to save memory: histories are stored only between checkpoints, and large weights are not copied.
+  /// Whether memory is saved: histories are stored only between checkpoints, and large weights are not copied.
   bool spares() const { return segment < steps; }
 
-  /// Whether buffers hold the sequence of the last training step.
+  /// Whether buffers contain the sequence of the last training step.
   bool trained = false;
-  /// Steps whose deltas stay in the cache until weight gradients are gathered.
+  /// Number of steps whose deltas stay in the cache until the weight gradients are computed.
   int block_length() const;
 
-  /// Steps whose histories are stored: all, or those between two checkpoints.
+  /// Number of steps whose histories are stored: all, or those between two checkpoints.
   int segment = 1;
-  /// Whether training steps store records of all steps; a readout of which only a mean is read does not run step by step.
+  /// Whether training steps store records of all steps; if only a mean is read, the readout does not run step by step.
   bool records_training = true;
-  /// Whether the current step does.
+  /// Whether the current step stores records.
   bool recording = true;
   /// Whether all threads share some gradients.
   bool shares = false;
   std::vector<Worker> workers;
-  /// One per worker.
+  /// Temporary memory, one per worker.
   std::vector<Scratch> scratches;
   std::vector<std::int32_t> labels;
-  /// For targets other than classes.
+  /// Targets other than one class per sample.
   std::vector<float> targets;
 
 private:
@@ -116,9 +116,9 @@ private:
   void resized() override;
   void ready(bool trains);
   void lay_out_checkpoints();
-  /// Allocates the gradients of all workers; returns how many hold gradients of earlier steps.
+  /// Allocates the gradients of all workers; returns how many of them contain gradients of earlier steps.
   std::size_t keep_gradients();
-  /// Computes all adjoints, block by block; after each block the workers compute the shared gradients together.
+  /// Computes all adjoints block by block; after each block, the workers compute the shared gradients together.
   void backward_in_blocks(std::size_t kept);
   void backward_of_segment(const Worker &w, int from, int to);
   void run_forward(const Worker &w);

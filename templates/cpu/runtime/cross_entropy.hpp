@@ -7,7 +7,7 @@
 
 namespace snnc {
 
-/// Returns the cross entropy; `scores` become share * (softmax - one at the label).
+/// Returns the cross entropy; replaces `scores` by share * (softmax - one-hot label).
 inline double cross_entropy(double *scores, std::size_t classes, std::size_t label, double share) {
   double highest = scores[0], sum = 0;
   for (std::size_t c = 1; c < classes; ++c)

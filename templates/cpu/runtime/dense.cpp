@@ -6,22 +6,22 @@ namespace snnc {
 
 namespace {
 
-/// If at least this part of a row is not 0, a product of matrices is faster than a sum of rows.
+/// If at least one in this many values of a row is nonzero, a matrix product is faster than a sum of rows.
 constexpr std::size_t DENSE_PART = 4;
 
-/// If at most one in this many neurons is close to its threshold, single products are faster than a product of matrices.
+/// If at most one in this many neurons is close to its threshold, single products are faster than a matrix product.
 constexpr std::size_t NEAR_PART = 2;
 
-/// Below this number of columns, a product of matrices is cheaper than selecting neurons.
+/// Below this number of columns, a matrix product is faster than selecting neurons.
 constexpr std::size_t NARROW = 64;
 
 /// From this number of samples on, a row of weights is used for all of them at once.
 constexpr int FEW_SAMPLES = 8;
 
-/// Bytes of weights that stay in the second-level cache from one step to the next.
+/// Bytes of weights that stay in the L2 cache from one step to the next.
 constexpr std::size_t CACHED = 1 << 19;
 
-/// Rows of weights that are read in order are prefetched this many rows ahead.
+/// Weights that are read in order are prefetched this many rows ahead.
 constexpr std::size_t AHEAD = 8;
 
 bool is_dense(const List &list, std::size_t size) { return list.count * DENSE_PART > size; }
@@ -47,7 +47,7 @@ void Dense::forward(const Worker &w, const Source &source, int delay, int first,
                     Scratch &scratch) const {
   const std::size_t columns = panels.columns();
   const bool far = source.listed && (last - first) * w.count >= FEW_SAMPLES && panels.numbers() * sizeof(float) > CACHED;
-  // A panel that stays in the cache for a block of steps is fetched once; otherwise each step reads all rows in order.
+  // A panel that stays in the cache during a block of steps is prefetched once; otherwise, each step reads all rows in order.
   const bool fetched = far && last - first > 1 && panels.inputs * panels.width * sizeof(float) < CACHED;
   for (int t = first; far && !fetched && t < last; ++t)
     stream(w, source, t - delay, weight, target, t, scratch);
@@ -160,7 +160,7 @@ void Dense::pack(const Parameter &weight, int worker, int workers) {
       const std::size_t width = panels.width_at(first), last = first + width < outputs ? width : outputs - first;
       const float *row = weight.value.data() + first * inputs + i * width;
       if (rounded_rows.size() != 0) {
-        // Panels begin at even columns, because their widths are whole lines.
+        // Panels begin at even columns, because their widths are multiples of a line.
         std::uint32_t *pair = packed_pairs.data() + i / PACKED * PACKED * pairs() + first / 2 * PACKED + i % PACKED;
         for (std::size_t o = 0; o < last; o += 2, pair += PACKED)
           *pair = pair_of(rounded(row[o]), o + 1 < last ? rounded(row[o + 1]) : BFloat16());
@@ -203,7 +203,7 @@ void Dense::input_gradient(const Worker &w, const Rows &delta, int first, int la
 
 void Dense::gradient_beside(const Worker &w, const Rows &delta, int first, int last, Rows &adjoint, int delay, const Parameter &weight,
                             Scratch &scratch) const {
-  // Rows of weights that stay in the cache while all samples are computed.
+  // Number of weight rows that stay in the cache while all samples are processed.
   constexpr std::size_t GROUP = 2 * TILE_ROWS;
   const std::size_t own = static_cast<std::size_t>(w.count), count = static_cast<std::size_t>(last - first) * own,
                     inputs = padded(panels.inputs);
@@ -214,10 +214,10 @@ void Dense::gradient_beside(const Worker &w, const Rows &delta, int first, int l
       places[r] = const_cast<float *>(of.row(first + static_cast<int>(wanted / own) - late, w.first + static_cast<int>(wanted % own)));
     }
   };
-  // Strips of samples: [strip][number][sample], the last strip padded to whole lines.
+  // Strips of samples: [strip][neuron][sample]; the last strip is padded to whole lines.
   const auto width_of = [&](std::size_t strip) { return std::min(PACKED, padded(count - strip)); };
   float *const deltas = scratch.numbers(0, padded(panels.width) * padded(count)), *const sums = scratch.numbers(1, inputs * padded(count));
-  // The same sums in the same order as with a copy of the weights.
+  // The sums have the same order as with a copy of the weights.
   for (std::size_t row = 0; row < padded(count); row += BESIDE) {
     const std::size_t strip = row / PACKED * PACKED;
     const float *places[BESIDE];
@@ -272,7 +272,7 @@ void Dense::near_gradient(const Worker &w, const Rows &delta, int first, int las
   }
   Columns &columns = scratch.columns;
   columns.gather(near, w, delay, delta, first, last, scratch);
-  // Each neuron's products are padded to whole groups of DOTS.
+  // The products of each neuron are padded to whole groups of DOTS.
   float *const sums = scratch.zeros(entries + DOTS * panels.inputs);
   const auto place = [](std::size_t count) { return (count + DOTS - 1) / DOTS * DOTS; };
   for (std::size_t column = 0; column < panels.columns(); column += panels.width)

@@ -1,4 +1,4 @@
-// Weights whose values are float16 numbers: values that are set and every update are rounded.
+// Float16 weights, stored as float32: they are rounded when they are set and after every update.
 #ifndef SNNC_HALF_WEIGHTS_HPP
 #define SNNC_HALF_WEIGHTS_HPP
 
@@ -13,7 +13,7 @@ namespace snnc {
 
 inline float nearest_half(float value) { return float_of(half_of(limited(value))); }
 
-/// A part of the numbers of a parameter, as `change` receives it.
+/// A part of the elements of a parameter, as passed to `change`.
 using Changed = std::pair<std::size_t, std::size_t>;
 
 inline void round_to_nearest(Parameter &weight, Changed part) {
@@ -21,7 +21,7 @@ inline void round_to_nearest(Parameter &weight, Changed part) {
     weight.value[i] = nearest_half(weight.value[i]);
 }
 
-/// Before an update: adds the rounding errors.
+/// Adds the rounding errors before an update.
 inline void make_exact(Parameter &weight, Changed part) {
   for (std::size_t i = part.first; i < part.second; ++i)
     weight.value[i] += weight.remainder[i];
@@ -35,7 +35,7 @@ inline void round_keeping_remainder(Parameter &weight, Changed part) {
   }
 }
 
-/// A random number depends on the position of the weight in the model's array [outputs][inputs]; padding stays 0.
+/// Rounds at random. Random numbers depend on the position of a weight in the model's array [outputs][inputs]; padding stays 0.
 inline void round_at_random(Parameter &weight, Changed part, const Panels &panels, unsigned key, int update) {
   const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i) {
@@ -46,7 +46,7 @@ inline void round_at_random(Parameter &weight, Changed part, const Panels &panel
   }
 }
 
-/// The same for weights of other connections, whose places the parameter knows.
+/// The same for weights of other connections; the parameter contains their positions.
 inline void round_at_random(Parameter &weight, Changed part, unsigned key, int update) {
   const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i)
@@ -54,9 +54,9 @@ inline void round_at_random(Parameter &weight, Changed part, unsigned key, int u
         rounded_at_random(weight.value[i], drawn(of_update, weight.places.empty() ? static_cast<unsigned>(i) : weight.places[i]));
 }
 
-/// The places of a weight in its own order, found by moving numbers whose bits are their places; padding, which is 0, has the first.
+/// Returns the model position of each stored element, found by moving values whose bits are positions; padding has position 0.
 inline std::vector<unsigned> places_of(const Parameter &weight) {
-  static_assert(sizeof(unsigned) == sizeof(float), "bits of a place are moved as a float");
+  static_assert(sizeof(unsigned) == sizeof(float), "the bits of a position are moved as a float");
   std::vector<unsigned> places(weight.numbers), model(weight.elements);
   for (std::size_t i = 0; i < model.size(); ++i)
     model[i] = static_cast<unsigned>(i);

@@ -1,4 +1,4 @@
-// No loss: the caller gives the adjoint of the record of every step.
+// No loss: the caller sets the adjoint of the record at every step.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 

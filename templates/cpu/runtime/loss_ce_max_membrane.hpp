@@ -1,4 +1,4 @@
-// The loss of one sample and the adjoint of its record: cross entropy of the maximum over time; its first step receives the adjoint.
+// The loss of one sample and the adjoint of its record: cross entropy of the maximum over time, whose first step receives the adjoint.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 

@@ -1,4 +1,4 @@
-// The loss of one sample and the adjoint of its record: squared error of the count of spikes.
+// The loss of one sample and the adjoint of its record: squared error of the spike counts.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 

@@ -1,4 +1,4 @@
-// Functions of equations that compilers turn into vector code: no branches, no tables (after the Cephes library's single precision).
+// Functions of equations without branches and tables, so that compilers vectorise them (after the single-precision Cephes library).
 #ifndef SNNC_MATH_HPP
 #define SNNC_MATH_HPP
 
@@ -21,7 +21,7 @@ inline float expf(float x) {
   const float r = bounded - n * 0.693359375f - n * -2.12194440e-4f;
   const float p = ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f) * r +
                   5.0000001201e-1f;
-  // Two factors, so that results close to the largest and the smallest number are representable.
+  // Two factors, so that results close to the largest and smallest float are representable.
   const std::int32_t whole = static_cast<std::int32_t>(n), half = whole / 2;
   const float value = (p * r * r + r + 1.0f) * from_bits((half + 127) << 23) * from_bits((whole - half + 127) << 23);
   return x > 88.72283f ? INFINITY : x != x ? x : value;

@@ -6,7 +6,7 @@ std::uint32_t Maximum::chosen(const float *row, std::size_t target) const {
   const std::uint32_t *entry = entries.numbers.data() + begin.numbers[target];
   const std::size_t count = begin.numbers[target + 1] - begin.numbers[target];
   if (count == 4) {
-    // Two pairs, then the larger one; of equal values, the first.
+    // The maxima of two pairs, then their maximum; of equal values, the first.
     const std::uint32_t one = row[entry[1]] > row[entry[0]] ? entry[1] : entry[0],
                         other = row[entry[3]] > row[entry[2]] ? entry[3] : entry[2];
     return row[other] > row[one] ? other : one;
@@ -85,7 +85,7 @@ void SpikeMaximum::input_gradient(const Worker &w, const Source &source, const R
   for (int b = 0; b < w.count; ++b) {
     chosen.assign(first.begin(), first.end());
     const List list = source.list(w, t - delay, b);
-    // The last one written is the first that fired.
+    // Written from the end, so that the first source that fired is kept.
     for (std::size_t e = list.count; e-- != 0;)
       for_targets(list.ids[e], [&](std::size_t i) { chosen[i] = list.ids[e]; });
     const float *given = delta.row(t, w.first + b);

@@ -1,4 +1,4 @@
-// Maxima of windows or of axes: of equal values, the first receives the adjoint.
+// Maxima over windows or axes; of equal values, the first receives the adjoint.
 #ifndef SNNC_MAXIMUM_HPP
 #define SNNC_MAXIMUM_HPP
 
@@ -9,9 +9,9 @@ namespace snnc {
 
 class Maximum {
 public:
-  /// `begin`: first entry of each target, then their number; `entries`: the sources from which it chooses, in order.
+  /// `starts`: first entry of each target, then the number of entries; `sources`: the sources of each target, in order.
   Maximum(const Table &starts, const Table &sources) : begin(starts), entries(sources) {}
-  /// Stores the choices of `steps` steps for the adjoint, reused in turn; 0: of none.
+  /// Allocates the choices of `steps` steps for the adjoint, as a ring; 0: none.
   void keep(int steps, int samples);
   void forward(const Worker &w, const Source &source, int t, Rows &target, int now);
   void input_gradient(const Worker &w, const Rows &delta, int t, Rows &adjoint, int delay);
@@ -29,10 +29,10 @@ private:
   }
 };
 
-/// Maxima of windows over spikes: 1 if one of them fired, found from lists. The first that fired is chosen, or the first if none fired.
+/// Maxima over spikes, computed from lists: 1 if any source fired. The first source that fired is chosen, or the first if none fired.
 class SpikeMaximum {
 public:
-  /// As for `Maximum`; the sources of each target are ascending, out of `size`.
+  /// As for `Maximum`; the sources of each target are ascending and less than `size`.
   SpikeMaximum(const Table &starts, const Table &sources, std::size_t size);
   void forward(const Worker &w, const Source &source, int t, Rows &target, int now, Scratch &scratch) const;
   void input_gradient(const Worker &w, const Source &source, const Rows &delta, int t, Rows &adjoint, int delay, Scratch &scratch) const;

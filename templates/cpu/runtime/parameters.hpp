@@ -1,4 +1,4 @@
-// Parameters, their gradients by thread and the optimiser's moments.
+// Parameters, their gradients per thread, and the optimiser's moments.
 #ifndef SNNC_PARAMETERS_HPP
 #define SNNC_PARAMETERS_HPP
 
@@ -11,7 +11,7 @@
 
 namespace snnc {
 
-/// Numbers of a parameter that an optimiser updates at a time.
+/// Number of elements that an optimiser updates at a time.
 constexpr std::size_t CHANGED = 256;
 
 /// The layout of a dense weight [outputs][inputs]: row-major by input, in panels of at most PANEL outputs.
@@ -23,9 +23,9 @@ struct Panels {
   }
   std::size_t columns() const { return padded(outputs); }
   std::size_t numbers() const { return inputs * columns(); }
-  /// Width of the panel that begins at column `first`.
+  /// Returns the width of the panel that begins at column `first`.
   std::size_t width_at(std::size_t first) const { return columns() - first < width ? columns() - first : width; }
-  /// Calls move(position here, element of [outputs][inputs]) for all elements, lines of both at a time.
+  /// Calls move(stored position, element of [outputs][inputs]) for all elements, in blocks of cache lines of both.
   template <class Move> void for_elements(const Move &move) const {
     for (std::size_t first = 0; first < outputs; first += width)
       for (std::size_t input = 0; input < inputs; input += LINE)
@@ -35,35 +35,35 @@ struct Panels {
   }
 };
 
-/// Copies all numbers of a parameter from the model's order to its own, or back.
+/// Direction of a copy: from the model's order to the stored order, or back.
 enum class Way { in, out };
 using Order = std::function<void(float *own, float *model, Way way)>;
 
-/// A parameter: `elements` numbers in the model's order, `numbers` of them stored, padding included.
+/// A parameter with `elements` elements in the model's order, stored as `numbers` elements including padding.
 struct Parameter {
   std::string name;
   std::size_t elements;
   std::size_t numbers;
-  /// Null: it has the model's order.
+  /// Null: the stored order is that of the model.
   Order order;
-  /// Padded with copies of the last element, so that equations never divide by a padding of 0.
+  /// A population parameter: padded with copies of the last element, so that equations never divide by a padding of 0.
   bool neurons;
   Array<float> value, moment1, moment2;
-  /// One per thread, or one for all; empty if nothing is learned.
+  /// One per thread, or one for all; empty if the parameter is not learned.
   std::vector<Array<float>> gradients;
-  /// The first block of steps in a backward pass writes all of them; otherwise they are cleared and added to.
+  /// Whether the first block of a backward pass overwrites the gradients; otherwise they are cleared and added to.
   bool written = false;
-  /// All threads share one gradient; each computes some of its rows.
+  /// Whether all threads share one gradient; each computes some of its rows.
   bool shared = false;
   Array<float> moment3{};
   /// Rounding errors of weights with float16 values; empty if they are not stored.
   Array<float> remainder{};
-  /// For each number, where its weight lies in the model's order, if random rounding needs it; empty: the order is the model's.
+  /// Model position of each stored element, if random rounding needs it; empty: the stored order is that of the model.
   std::vector<unsigned> places{};
-  /// Rounds all numbers after they were set; null: they are not rounded.
+  /// Rounds all elements after they were set; null: no rounding.
   std::function<void(Parameter &)> settled{};
 
-  /// Copies numbers with this parameter's layout from or to the model's order.
+  /// Copies an array with the layout of this parameter from or to the model's order.
   void set(Array<float> &own, const float *model) const {
     if (order)
       order(own.data(), const_cast<float *>(model), Way::in);
@@ -76,7 +76,7 @@ struct Parameter {
     else
       std::memcpy(model, own.data(), elements * sizeof(float));
   }
-  /// The sum of the gradients of all threads, in thread order, for numbers first ... first + count - 1; `room` has space for them.
+  /// Returns the gradients of elements first ... first + count - 1, summed over all threads in thread order; `room` has space for the sums.
   const float *gradient_sum(std::size_t first, std::size_t count, float *room) const {
     if (gradients.size() == 1)
       return gradients[0].data() + first;
@@ -99,7 +99,7 @@ inline Parameter plain(const char *name, std::size_t elements) {
   return {name, elements, padded(elements), nullptr, true, Array<float>(padded(elements)), {}, {}, {}};
 }
 
-/// The order in which `of.for_elements` visits the elements.
+/// Returns the order in which `of.for_elements` visits the elements.
 template <class Of> Order order_of(const Of &of) {
   return [of](float *own, float *model, Way way) {
     if (way == Way::in)

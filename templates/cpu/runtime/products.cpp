@@ -6,7 +6,7 @@ namespace snnc {
 
 namespace {
 
-/// N vectors of the target stay in registers while the rows are added.
+/// Adds rows; N vectors of the target stay in registers.
 template <int N, bool VALUED, class T> void add_rows_of(float *target, const T *rows, std::size_t stride, const List &list) {
   Vector sum[N];
 #pragma GCC unroll 16
@@ -30,7 +30,7 @@ template <int N, bool VALUED, class T> void add_rows_of(float *target, const T *
     store(target + k * LANES, sum[k]);
 }
 
-/// N vectors of the row stay in registers while the targets are updated.
+/// Adds a row to all listed rows; N vectors of the row stay in registers.
 template <int N, bool VALUED, class T> void spread_row_of(const T *row, float *rows, std::size_t stride, const List &list) {
   Vector given[N];
 #pragma GCC unroll 16
@@ -45,7 +45,7 @@ template <int N, bool VALUED, class T> void spread_row_of(const T *row, float *r
   }
 }
 
-/// The same for rows that do not fit in registers: they are read from the first-level cache.
+/// The same for a row that does not fit in registers and is read from the L1 cache.
 template <bool VALUED, class T> void spread_long_row(const T *row, int vectors, float *rows, std::size_t stride, const List &list) {
   for (std::size_t e = 0; e < list.count; ++e) {
     float *to = rows + list.ids[e] * stride;
@@ -63,8 +63,8 @@ template <int N, class T> void add_rows_kind(float *target, const T *rows, std::
     add_rows_of<N, false>(target, rows, stride, list);
 }
 
-/// Reads DOTS rows of the list at a time, each completely: `fixed` is read from the first-level cache, and long runs of the rows load
-/// faster than short ones. At the end of the list, its last row fills the group.
+/// Reads DOTS rows of the list at a time, each completely: `fixed` is read from the L1 cache, and long runs of the rows load
+/// faster than short ones. At the end of the list, its last row is repeated to fill the group.
 template <class F, class T>
 void add_any_dots(float *found, const F *fixed, std::size_t width, const T *rows, std::size_t stride, const List &list) {
   const int vectors = static_cast<int>(width / LANES);
@@ -85,7 +85,7 @@ void add_any_dots(float *found, const F *fixed, std::size_t width, const T *rows
   }
 }
 
-/// Rows x vectors of c stay in registers during the loop over k.
+/// M rows x N vectors of c stay in registers during the loop over k.
 template <int M, int N, class A, class B>
 void tile(std::size_t k, ViewOf<A> a, const B *b, std::size_t b_stride, float *c, std::size_t c_stride) {
   Vector sum[M][N];
@@ -114,13 +114,13 @@ void tile(std::size_t k, ViewOf<A> a, const B *b, std::size_t b_stride, float *c
       store(c + static_cast<std::size_t>(i) * c_stride + j * LANES, sum[i][j]);
 }
 
-/// Unpacking pairs of bfloat16 needs registers for both halves.
+/// Rows of a tile that fit in registers; unpacking pairs of bfloat16 needs registers for both halves.
 template <class A> constexpr int HELD_ROWS = TILE_ROWS;
 #if defined(__AVX__) && !defined(__AVX512F__)
 template <> constexpr int HELD_ROWS<std::uint32_t> = 4;
 #endif
 
-/// Calls work(count) with the number as a constant, 1 ... N.
+/// Calls work(count) with the count, 1 ... N, as a compile-time constant.
 template <int N, class Work> void with_constant(std::size_t count, const Work &work) {
   if constexpr (N > 1)
     if (count != N)
@@ -128,7 +128,7 @@ template <int N, class Work> void with_constant(std::size_t count, const Work &w
   work(std::integral_constant<int, N>());
 }
 
-/// All rows of a strip of N vectors, in tiles of one or two sizes, which avoids a small tile, in which additions wait for each other.
+/// Computes all rows of a strip of N vectors, in tiles of at most two sizes: in a small tile, additions would wait for each other.
 template <int N, class A, class B>
 void strip(std::size_t m, std::size_t k, ViewOf<A> a, const B *b, std::size_t b_stride, float *c, std::size_t c_stride) {
   constexpr std::size_t HELD = HELD_ROWS<A>;
@@ -142,11 +142,11 @@ void strip(std::size_t m, std::size_t k, ViewOf<A> a, const B *b, std::size_t b_
   }
 }
 
-/// Calls work(number of vectors, first number) for parts of a width that fit in registers, as equal as possible; the number is a constant.
-/// In bfloat16, parts begin at chunks, which have two vectors.
+/// Calls work(number of vectors, first element) for parts of a width that fit in registers and are as equal as possible; the number of
+/// vectors is a compile-time constant. In bfloat16, parts begin at chunks, which have two vectors.
 template <class T, class Work> void in_parts(std::size_t width, const Work &work) {
   constexpr std::size_t WHOLE = sizeof(T) == sizeof(BFloat16) ? CHUNK / LANES : 1;
-  static_assert(SUMS % WHOLE == 0, "a part of whole chunks fits registers");
+  static_assert(SUMS % WHOLE == 0, "a part of whole chunks fits in registers");
   const std::size_t vectors = width / LANES;
   std::size_t first = 0;
   for (std::size_t left = (vectors + SUMS - 1) / SUMS; left != 0; --left)
@@ -194,7 +194,7 @@ template <class A, class B> void add_any_product(std::size_t m, std::size_t n, s
     part(std::integral_constant<int, 1>());
 }
 
-/// to[c][r] = from[r][c]; rows of `to` begin `stride` numbers apart.
+/// to[c][r] = from[r][c]; rows of `to` are `stride` elements apart.
 inline void turn(const float *const (&from)[BESIDE], float *to, std::size_t stride) {
 #if defined(__AVX__)
   __m256 row[BESIDE], pair[BESIDE];

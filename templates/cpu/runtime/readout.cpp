@@ -2,11 +2,11 @@
 
 namespace snnc {
 
-void count(const Worker &w, const Source &source, int delay, const Answers &answers, Rows &counts) {
+void count(const Worker &w, const Source &source, int delay, const StepResponse &response, Rows &counts) {
   counts.clear(w, 0);
-  const int steps = static_cast<int>(answers.sums.size());
+  const int steps = static_cast<int>(response.sums.size());
   for (int t = 0; t < steps; ++t) {
-    const float weight = answers.sums[static_cast<std::size_t>(steps - 1 - t)];
+    const float weight = response.sums[static_cast<std::size_t>(steps - 1 - t)];
     for (int b = 0; b < w.count; ++b) {
       const List list = source.list(w, t - delay, b);
       float *row = counts.row(0, w.first + b);

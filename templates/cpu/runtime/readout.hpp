@@ -1,4 +1,4 @@
-// A linear readout of which the loss reads only the mean: spikes are counted with a weight per step.
+// A collapsed linear readout, whose mean is all that the loss reads: spikes are counted with a weight per step.
 #ifndef SNNC_READOUT_HPP
 #define SNNC_READOUT_HPP
 
@@ -7,15 +7,15 @@
 namespace snnc {
 
 /// The response of a linear population to a current of 1, summed over time.
-struct Answers {
-  /// sums[k]: its outputs in k + 1 steps, starting with the step of the current.
+struct StepResponse {
+  /// sums[k]: the sum of the outputs in k + 1 steps, starting with the step of the current.
   std::vector<float> sums;
-  /// Their sum: the response to a current of 1 at every step.
+  /// The sum of `sums`: the response to a current of 1 at every step.
   float total = 0;
 
-  Answers() = default;
-  /// step(current, states, output) runs a step of one row of `stride` neurons, in place; the population has `count` states.
-  template <class Step> Answers(int steps, std::size_t stride, std::size_t count, const Step &step) {
+  StepResponse() = default;
+  /// step(current, states, output) runs a step of one row of `stride` neurons in place; the population has `count` states.
+  template <class Step> StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step) {
     Array<float> current(stride), output(stride);
     std::vector<Array<float>> kept(count);
     std::vector<float *> states;
@@ -36,8 +36,8 @@ struct Answers {
   }
 };
 
-/// counts = for each neuron of `source` the sum of its values, each of which is multiplied by the response from its arrival to the end.
-void count(const Worker &w, const Source &source, int delay, const Answers &answers, Rows &counts);
+/// Sets counts to the sum of each source neuron's values, each multiplied by the response from its arrival to the end.
+void count(const Worker &w, const Source &source, int delay, const StepResponse &response, Rows &counts);
 
 /// Multiplies a worker's rows of a step.
 void scale(const Worker &w, Rows &rows, int t, float factor);

@@ -1,11 +1,11 @@
-// Inputs: spikes and sparse values become lists, others rows.
+// Inputs: spikes and sparse values are stored as lists, other values as rows.
 #include "cpu_session.hpp"
 
 namespace snnc {
 
 namespace {
 
-/// One row in this many is sampled.
+/// One in this many rows is sampled.
 constexpr std::size_t SAMPLED = 16;
 
 bool is_sparse(const float *data, std::size_t rows, std::size_t size) {
@@ -16,7 +16,7 @@ bool is_sparse(const float *data, std::size_t rows, std::size_t size) {
   return found * LISTED_PART <= seen;
 }
 
-/// Samples `count` numbers of a row: those of `ids`, or the first ones.
+/// Checks `count` values of a row for spikes: those at `ids`, or the first ones.
 void ask_for_spikes(const std::string &name, const float *row, const std::uint32_t *ids, std::size_t count) {
   int wrong = 0;
   if (ids == nullptr)
@@ -53,7 +53,7 @@ void CpuSession::set_events(std::size_t index, const std::uint64_t *begin, const
 void CpuSession::keep_input(Input &input, bool listed) {
   Source &source = *input.source;
   const int slots = steps + source.rows.past;
-  // Rows are stored if something reads them; they contain the steps before a continued sequence.
+  // Rows are stored if something reads them; they also contain the steps before a continued sequence.
   if ((input.dense || !listed) && (source.rows.slots != slots || source.rows.batch != batch || source.rows.data.size() == 0))
     source.rows.resize(slots, batch);
   source.lists.resize(workers.size());

@@ -1,4 +1,4 @@
-// The state before the first step of a sequence: initial values, or the state after the previous sequence.
+// The state before the first step of a sequence: initial values, or the final state of the previous sequence.
 #include "cpu_session.hpp"
 
 namespace snnc {
@@ -16,7 +16,7 @@ void CpuSession::begin_rows(const Worker &w, Rows &rows, const Initial *initial)
 }
 
 void CpuSession::go_on(const Worker &w, Rows &rows) const {
-  // Buffers that reuse rows have fewer steps than lists do, and the destination of a row may hold one that has not been moved yet.
+  // Ring buffers have fewer steps than lists, and the destination of a row may contain one that has not been moved yet.
   const int held = std::min(rows.past, rows.slots - 1);
   std::vector<float> kept(rows.share(w) * static_cast<std::size_t>(held));
   const auto place = [&](int t) { return kept.data() + rows.share(w) * static_cast<std::size_t>(t + held); };

@@ -90,7 +90,7 @@ void CpuSession::add_record(const char *name, Rows &rows) {
       [](const void *) { throw std::invalid_argument("records cannot be set"); },
       [this, &rows](void *data) {
         if (!recording)
-          throw std::runtime_error("the training step kept no record of every step, only what its loss reads; run the sequence for it");
+          throw std::runtime_error("the training step did not store the records of all steps; run the sequence to get them");
         get_rows(rows, static_cast<float *>(data));
       });
 }

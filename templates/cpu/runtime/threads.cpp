@@ -18,8 +18,8 @@ namespace snnc {
 
 namespace {
 
-/// Checks of a condition before a thread sleeps: some tens of microseconds, the time between two regions of a step. If it were longer,
-/// other programs would wait for a core that does nothing.
+/// Number of checks of a condition before a thread sleeps: some tens of microseconds, the time between two regions of a step. Longer
+/// waits would keep cores from other programs.
 constexpr int LOOKS = 1000;
 
 void pause() {
@@ -30,7 +30,7 @@ void pause() {
 #endif
 }
 
-/// A region of work: thread `hand` makes the calls hand, hand + hands, ....
+/// A region of work: thread `hand` makes the calls hand, hand + hands, and so on.
 struct Region {
   void (*call)(const void *work, int index);
   const void *work;
@@ -63,17 +63,17 @@ struct Pool::State {
   std::condition_variable begun, done;
   std::atomic<unsigned> round{0};
   std::atomic<std::size_t> busy{0};
-  /// Null: threads end.
+  /// Null: threads exit.
   Region *region = nullptr;
   std::vector<std::thread> others;
   const pid_t process = getpid();
 
-  template <class Condition> void wait(std::condition_variable &told, const Condition &condition) {
+  template <class Condition> void wait(std::condition_variable &changed, const Condition &condition) {
     for (int look = 0; look < LOOKS; ++look, pause())
       if (condition())
         return;
     std::unique_lock<std::mutex> lock(mutex);
-    told.wait(lock, condition);
+    changed.wait(lock, condition);
   }
 
   void begin(Region *next) {
@@ -116,9 +116,9 @@ void Pool::run_all(int count, Call call, const void *work) {
       std::rethrow_exception(failure);
 }
 
-/// Starts threads until there are `wanted`; if the system allows fewer, those share the work.
+/// Starts threads until there are `wanted`; if the system allows fewer, these share the work.
 void Pool::have(int wanted) {
-  // A forked process has its parent's memory but none of its threads, so their objects are not touched.
+  // A forked process has the memory of its parent but not its threads, so their objects are left alone.
   if (state != nullptr && state->process != getpid())
     state = nullptr;
   if (state == nullptr)

@@ -1,10 +1,10 @@
-// Threads of a session: they stay alive for the next region of work, and spin for only some microseconds before they sleep.
+// Threads of a session: they stay alive for the next region of work, and spin for a few tens of microseconds before they sleep.
 #ifndef SNNC_THREADS_HPP
 #define SNNC_THREADS_HPP
 
 namespace snnc {
 
-/// The CPUs that this process may use.
+/// Returns the number of CPUs available to this process.
 int processors();
 
 class Pool {
@@ -14,8 +14,8 @@ public:
   Pool &operator=(const Pool &) = delete;
   ~Pool() { end(); }
 
-  /// Calls work(0) ... work(count - 1), one call per thread at a time; rethrows the exception of the lowest call. Only one caller at
-  /// a time.
+  /// Calls work(0) ... work(count - 1), in parallel; rethrows the exception of the call with the lowest index. There may be only one
+  /// caller at a time.
   template <class Work> void run(int count, const Work &work) {
     if (count == 1)
       return work(0);

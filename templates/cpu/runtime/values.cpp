@@ -7,7 +7,7 @@ namespace snnc {
 namespace {
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-/// For each set of eight lanes their indices, ascending, one byte each.
+/// For each set of eight lanes, the indices of its lanes in ascending order, one byte each.
 constexpr std::array<std::uint64_t, 256> lanes_of_sets() {
   std::array<std::uint64_t, 256> lanes{};
   for (std::uint64_t set = 0; set < 256; ++set)
@@ -23,7 +23,7 @@ constexpr std::array<std::uint64_t, 256> LANES_OF_SETS = lanes_of_sets();
 
 std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids, float *values) {
   std::size_t count = 0, i = 0;
-  // Inputs come from memory: prefetches half a page ahead, because the hardware prefetcher stops at the end of a page.
+  // Inputs are read from memory. They are prefetched half a page ahead, because the hardware prefetcher stops at the end of a page.
   [[maybe_unused]] constexpr std::size_t AHEAD = 512;
 #if defined(__AVX512F__)
   __m512i id = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -66,7 +66,7 @@ std::size_t count_nonzero(const float *numbers, std::size_t count) {
 }
 
 void Lists::grow(std::size_t more) {
-  // Grows by an eighth each time: lists are long, and larger steps would waste memory.
+  // Grows by an eighth each time, because lists are long and larger steps would waste memory.
   const std::size_t wanted = used + more <= ids.size() ? ids.size() : std::max(used + more, ids.size() + ids.size() / 8);
   ids.reserve(wanted);
   ids.resize(wanted);
@@ -107,7 +107,7 @@ std::size_t Lists::limit_last(std::size_t capacity, float key, int step) {
   if (count <= capacity)
     return 0;
   if (key >= 0.0f) {
-    // Those with the lowest scores, in the order of their ids.
+    // Keeps the ids with the lowest scores, in ascending order.
     const std::uint32_t of_step = mixed(static_cast<std::uint32_t>(key) * 0x9E3779B1u + static_cast<std::uint32_t>(step) * 0x85EBCA77u);
     std::vector<std::uint64_t> scored(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -161,7 +161,7 @@ void Columns::gather(const Source &source, const Part &part, int delay, const Ro
     begin[i + 1] += begin[i];
   make_room(row, begin[size]);
   make_room(value, valued ? begin[size] : 0);
-  // Last steps first, in the order of blocks: sums over a neuron's events do not depend on where a block begins.
+  // Last steps first, like the blocks, so that sums over a neuron's events do not depend on the boundaries of blocks.
   for (int t = last - 1; t >= first; --t)
     for (std::size_t n = 0; n < part.count; ++n)
       for (int b = 0; b < part.workers[n].count; ++b) {

@@ -11,12 +11,12 @@
 
 namespace snnc {
 
-/// A thread and the samples that it owns: first ... first + count - 1.
+/// A thread and its samples: first ... first + count - 1.
 struct Worker {
   int index = 0;
   int first = 0;
   int count = 0;
-  /// Its gradients are from an earlier step, or there are none: they are overwritten, not added to.
+  /// Whether its gradients are stale or missing, so that they are overwritten instead of added to.
   bool fresh = true;
 };
 
@@ -27,7 +27,7 @@ struct List {
   std::size_t count = 0;
 };
 
-/// Rows [slot][sample][stride]. Steps -past ... -1 precede the sequence; if there are fewer slots than steps, slots are reused in turn.
+/// Rows [slot][sample][stride]. Steps -past ... -1 precede the sequence; if there are fewer slots than steps, the slots are a ring buffer.
 template <class T> class RowsOf {
 public:
   RowsOf(std::size_t numbers, int steps_before) : size(numbers), stride(pitch(numbers)), past(steps_before) {}
@@ -43,7 +43,7 @@ public:
   }
   T *row(int t, int sample) { return data.data() + index(t, sample) * stride; }
   const T *row(int t, int sample) const { return data.data() + index(t, sample) * stride; }
-  /// Numbers in all rows of a worker at a step, which are contiguous.
+  /// Returns the number of elements in all rows of a worker at a step, which are contiguous.
   std::size_t share(const Worker &w) const { return static_cast<std::size_t>(w.count) * stride; }
   void clear(const Worker &w, int t) { std::memset(row(t, w.first), 0, share(w) * sizeof(T)); }
 
@@ -54,14 +54,14 @@ public:
 };
 
 using Rows = RowsOf<float>;
-/// The values of all steps that the backward pass reads, in bfloat16.
+/// Values of all steps for the backward pass, in 16 bits.
 using History = RowsOf<BFloat16>;
 
-/// Stores the differences between a worker's rows of step `t` and a centre: a number, or one for each neuron.
+/// Stores the differences between a worker's rows of step `t` and an offset, which is one value or one per neuron.
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, float centre);
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, const float *centres);
 
-/// Allocates `wanted` numbers and some more; the old contents are lost.
+/// Allocates at least `wanted` elements; the old contents are lost.
 template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
   if (wanted <= of.size())
     return;
@@ -70,7 +70,7 @@ template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
   of.resize(of.capacity());
 }
 
-/// Lists of one worker's samples, step by step.
+/// The lists of a worker's samples, step by step.
 class Lists {
 public:
   /// Starts over; `rows` rows will be listed.
@@ -88,9 +88,9 @@ public:
     const std::size_t from = begin[slot * own + sample], to = begin[slot * own + sample + 1];
     return {ids.data() + from, valued ? values.data() + from : nullptr, to - from};
   }
-  /// The last list that was appended.
+  /// Returns the last list that was appended.
   List last() const { return at(0, begin.size() - 2); }
-  /// Keeps at most `capacity` entries of the last list, selected by the step and by the key of the choice; returns how many are dropped.
+  /// Keeps at most `capacity` entries of the last list, selected by the step and the random key; returns how many are dropped.
   std::size_t limit_last(std::size_t capacity, float key, int step);
   std::size_t entries() const { return used; }
   std::size_t rows() const { return begin.empty() ? 0 : begin.size() - 1; }
@@ -104,12 +104,12 @@ private:
   void grow(std::size_t more);
 };
 
-/// Writes the ids of the nonzero numbers of `row` (space for size + LINE of them) and, unless null, the numbers; returns how many.
+/// Writes the ids of the nonzero values of `row` (`ids` has space for size + LINE) and, unless null, the values; returns their number.
 std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids, float *values);
 
 std::size_t count_nonzero(const float *numbers, std::size_t count);
 
-/// The number of spikes of a step that a source sends, and the key of the choice: parameters of the network.
+/// Maximum number of spikes that a source sends per step, and the random key: parameters of the network.
 struct SpikeLimit {
   const Array<float> *capacity = nullptr, *key = nullptr;
   std::atomic<std::uint64_t> *dropped = nullptr;
@@ -130,15 +130,15 @@ public:
 
   Rows rows;
   std::vector<Lists> lists;
-  /// Whether `lists` contain all that `rows` do, or more: readers that can use lists then do so.
+  /// Whether `lists` contain at least all nonzero values of `rows`, so that readers can use them instead.
   bool listed = false;
-  /// Whether the lists have values besides ids.
+  /// Whether the lists contain values besides ids.
   bool valued = false;
-  /// Whether only the listed neurons may receive gradient: dropped spikes receive none.
+  /// Whether only the listed neurons may receive gradient, because dropped spikes receive none.
   bool only_listed = false;
   SpikeLimit limit;
 
-  /// The share of all numbers that are listed; negative if no row was.
+  /// Returns the fraction of values that are listed; negative if no row was listed.
   double share() const {
     double entries = 0, numbers = 0;
     for (const Lists &own : lists) {
@@ -147,7 +147,7 @@ public:
     }
     return numbers == 0 ? -1 : entries / numbers;
   }
-  /// Lists the rows of step t, the step after the last one listed.
+  /// Lists the rows of step t, which follows the last listed step.
   void list_rows(const Worker &w, int t) {
     Lists &own = lists[static_cast<std::size_t>(w.index)];
     for (int b = 0; b < w.count; ++b) {
@@ -155,7 +155,7 @@ public:
       limit.apply(own, t);
     }
   }
-  /// Removes neurons from the rows of neurons that receive gradient if no list has their spike of step t, because it was dropped.
+  /// Removes neurons from the rows of `near` (neurons that receive gradient) if their spike of step t was dropped.
   void forget_dropped(const Worker &w, int t, Source &near) const {
     for (int b = 0; b < w.count; ++b) {
       const List kept = list(w, t, b);
@@ -180,7 +180,7 @@ public:
 void copy_step(const Worker &w, const Rows &from, int t, Rows &to, int then);
 void add_step(const Worker &w, const Rows &from, int t, Rows &to, int then);
 
-/// Sum of the first `count` numbers.
+/// Returns the sum of the first `count` values.
 float sum_of(const Array<float> &numbers, std::size_t count);
 
 class Scratch;
@@ -197,9 +197,9 @@ public:
   void gather(const Source &source, const Worker &w, int delay, const Rows &delta, int first, int last, Scratch &scratch) {
     gather(source, {&w, 1, 0, source.rows.size}, delay, delta, first, last, scratch);
   }
-  /// Events of only some neurons, in samples of several workers.
+  /// Gathers the events of some neurons, in the samples of several workers.
   void gather(const Source &source, const Part &part, int delay, const Rows &delta, int first, int last, Scratch &scratch);
-  /// Rows of a neuron, counted from the first gathered one.
+  /// Returns the rows of a neuron, counted from the first gathered neuron.
   List of(std::size_t neuron) const {
     const std::size_t from = begin[neuron];
     return {row.data() + from, valued ? value.data() + from : nullptr, begin[neuron + 1] - from};
@@ -212,7 +212,7 @@ private:
   std::vector<float> value;
 };
 
-/// A worker's space for temporary values; lists of rows, for sources that store none.
+/// Temporary memory of a worker; it also creates lists of rows for sources that store no lists.
 class Scratch {
 public:
   Columns columns;
@@ -226,7 +226,7 @@ public:
   List list(const Source &source, const Worker &w, int t, int b) {
     return source.listed ? source.list(w, t, b) : list(source.rows.row(t, w.first + b), source.rows.size);
   }
-  /// The list of neurons first ... last - 1; if no lists are stored, ids count from the first.
+  /// Returns the list of neurons first ... last - 1; if no lists are stored, ids count from `first`.
   List list(const Source &source, const Worker &w, int t, int b, std::size_t first, std::size_t last) {
     if (!source.listed)
       return list(source.rows.row(t, w.first + b) + first, last - first);
@@ -238,19 +238,19 @@ public:
     return {from, whole.values == nullptr ? nullptr : whole.values + (from - whole.ids), static_cast<std::size_t>(to - from)};
   }
 
-  /// `count` zeros.
+  /// Returns `count` zeros.
   float *zeros(std::size_t count) {
     sums.assign(count, 0.0f);
     return sums.data();
   }
 
-  /// A worker's rows of steps first ... last - 1 in bfloat16, in pairs, one after another; an odd one is padded with 0.
+  /// Returns a worker's rows of steps first ... last - 1 as pairs of bfloat16; an odd row is padded with 0.
   const std::uint32_t *pairs_of(const Worker &w, const Rows &rows, int first, int last);
 
-  /// Space for another list's ids.
+  /// Space for the ids of another list.
   std::vector<std::uint32_t> &starts() { return more; }
 
-  /// Space for `count` numbers; each `which` has its own, and its old contents are lost.
+  /// Returns space for `count` values; each `which` has its own, whose old contents are lost.
   float *numbers(int which, std::size_t count) {
     rooms[which].reserve(count);
     return rooms[which].data();

@@ -1,4 +1,4 @@
-// Vectors of the target CPU through the compiler's vector types, and aligned arrays.
+// SIMD vectors of the target CPU, through the vector types of the compiler, and aligned arrays.
 #ifndef SNNC_VECTORS_HPP
 #define SNNC_VECTORS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace snnc {
 
-// LANES: numbers in a vector. SUMS: vectors that a sum of rows holds in registers. TILE: rows x vectors that a product holds there.
+// LANES: values in a vector. SUMS: vectors of a sum of rows in registers. TILE_ROWS x TILE_VECTORS: tile of a product in registers.
 #if defined(__AVX512F__)
 constexpr int LANES = 16, SUMS = 16, TILE_ROWS = 6, TILE_VECTORS = 4;
 #elif defined(__AVX__)
@@ -29,9 +29,9 @@ constexpr int LANES = 4, SUMS = 8, TILE_ROWS = 4, TILE_VECTORS = 2;
 
 typedef float Vector __attribute__((vector_size(4 * LANES), may_alias));
 
-/// Rows of numbers begin on cache lines and are padded to whole lines.
+/// Returns `n` rounded up to whole cache lines; rows begin on cache lines and are padded to whole lines.
 constexpr std::size_t padded(std::size_t n) { return (n + LINE - 1) / LINE * LINE; }
-/// Numbers from one row to the next: one line more if rows would otherwise begin in few of a cache's sets and evict each other.
+/// Returns the distance between rows: one line more than needed if the rows would otherwise map to few cache sets and evict each other.
 constexpr std::size_t pitch(std::size_t n) { return padded(n) % (8 * LINE) == 0 ? padded(n) + LINE : padded(n); }
 
 inline Vector load(const float *from) { return *reinterpret_cast<const Vector *>(from); }
@@ -43,7 +43,7 @@ inline Vector load_anywhere(const float *from) {
   return value;
 }
 inline void store_anywhere(float *to, Vector value) { std::memcpy(to, &value, sizeof value); }
-/// Adding minus zero changes no number, so that nothing is computed.
+/// Subtracting zero changes no value, so the compiler only broadcasts.
 inline Vector all(float value) { return value - Vector{}; }
 inline Vector add_product(Vector sum, Vector left, Vector right) { return sum + left * right; }
 /// Vector k of a row.
@@ -66,7 +66,7 @@ inline float sum_of_lanes(Vector vector) {
 #endif
 }
 
-/// sums[i] += the sum of the lanes of vector i.
+/// Adds the sum of the lanes of vector i to sums[i].
 inline void add_sums_of_lanes(float *sums, const Vector (&vectors)[4]) {
 #if defined(__AVX__)
   __m256 half[4];
@@ -95,7 +95,7 @@ inline Pairs all(std::uint32_t pair) { return Pairs{} + pair; }
 inline Pairs vector_of(const std::uint32_t *row, int k) { return load(row + k * LANES); }
 inline Vector firsts(Pairs pairs) { return reinterpret_cast<Vector>(pairs << 16); }
 inline Vector seconds(Pairs pairs) { return reinterpret_cast<Vector>(pairs & 0xffff0000u); }
-/// Products of bfloat16 are exact in float32; the second of each pair is added before the first.
+/// Adds products of pairs, which are exact in float32; the second product of each pair is added before the first.
 inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 #if defined(__AVX512BF16__)
   return reinterpret_cast<Vector>(
@@ -105,7 +105,7 @@ inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 #endif
 }
 
-/// A row of bfloat16 for sums of rows: numbers k and LANES + k of each CHUNK are side by side, so that vectors need no shuffle.
+/// Chunk of a bfloat16 row for sums of rows: values k and LANES + k of each chunk are adjacent, so that vectors need no shuffle.
 constexpr std::size_t CHUNK = 2 * LANES;
 static_assert(CHUNK <= MOST_CHUNK);
 constexpr std::size_t chunked(std::size_t n) { return (n + CHUNK - 1) / CHUNK * CHUNK; }
@@ -115,13 +115,13 @@ inline Vector vector_of(const BFloat16 *row, int k) {
   return k % 2 == 0 ? firsts(pairs) : seconds(pairs);
 }
 
-/// Prefetches `count` numbers into the second-level cache; the address need not be valid.
+/// Prefetches `count` elements into the L2 cache; the address need not be valid.
 template <class T> inline void fetch(const T *from, std::size_t count) {
   for (std::size_t byte = 0; byte < count * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char *>(from) + byte, 0, 2);
 }
 
-/// An array on cache lines; `resize` discards its contents and fills it with zeros.
+/// An array that is aligned to cache lines; `resize` discards its contents and fills it with zeros.
 template <class T> class Array {
 public:
   Array() = default;

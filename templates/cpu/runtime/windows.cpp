@@ -19,7 +19,7 @@ Integers read_bytes(const std::uint8_t *from) {
 #endif
 }
 
-/// Numbers of at most 255.
+/// Writes integers of at most 255 as bytes.
 void write_bytes(Integers numbers, std::uint8_t *to) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   const __m256i all = reinterpret_cast<__m256i>(numbers);
@@ -94,7 +94,7 @@ bool LineMaximum::tiles() const {
   return found;
 }
 
-/// Calls work(number of the window, where its first tap has its line, taps that are not in the padding, their number).
+/// Calls work(index of the window, line of its first tap, taps that are not in the padding, number of these taps) for all windows.
 template <class Work> void LineMaximum::for_windows(const Lines &taken, const Work &work) const {
   const Windows &o = windows;
   std::vector<Tap> taps;
@@ -106,7 +106,7 @@ template <class Work> void LineMaximum::for_windows(const Lines &taken, const Wo
         const bool inside = y >= 0 && below < o.size[0] && x >= 0 && behind < o.size[1];
         const int top = y < 0 ? y + (-y + o.dilation[0] - 1) / o.dilation[0] * o.dilation[0] : y;
         const int side = x < 0 ? x + (-x + o.dilation[1] - 1) / o.dilation[1] * o.dilation[1] : x;
-        // Windows inside have the same taps.
+        // All windows inside have the same taps.
         if (!inside || window == 0 || taps.size() != whole(o.taps())) {
           taps.clear();
           for (int i = top; i < o.size[0] && i <= below; i += o.dilation[0])
@@ -129,7 +129,7 @@ void LineMaximum::forward(const Lines &taken, const float *lines, const float *e
       Integers chosen = integers(taps[0].number);
       for (std::size_t n = 1; n < count; ++n) {
         const Vector value = load(from + taps[n].behind) + added;
-        // Of equal values, the first.
+        // Of equal values, the first is chosen.
         const Integers larger = value > best;
         best = larger ? value : best;
         chosen = larger ? integers(taps[n].number) : chosen;

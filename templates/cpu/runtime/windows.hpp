@@ -1,4 +1,4 @@
-// Windows over [channels][height][width], and the lines with which convolutions compute: channels of a position side by side.
+// Windows over [channels][height][width], and the layout of lines for convolutions, in which the channels of a position are contiguous.
 #ifndef SNNC_WINDOWS_HPP
 #define SNNC_WINDOWS_HPP
 
@@ -14,7 +14,7 @@ struct Windows {
   int positions() const { return output[0] * output[1]; }
   int values() const { return size[0] * size[1]; }
   int taps() const { return kernel[0] * kernel[1]; }
-  /// Channels that one group reads and writes; the written ones fill whole lines.
+  /// Channels that a group reads, and channels that it writes, padded to whole lines.
   int group_channels() const { return channels / groups; }
   int group_outputs() const { return outputs / groups; }
   std::size_t line() const { return padded(static_cast<std::size_t>(group_outputs())); }
@@ -27,32 +27,32 @@ struct Lines {
 
   std::size_t line() const { return padded(channels); }
   std::size_t positions() const { return rows * across; }
-  /// Lines from one row to the next.
+  /// Number of lines from one row to the next.
   std::size_t pitch() const { return across + margin; }
   std::size_t group_numbers() const { return ((above + rows) * pitch() + margin) * line(); }
   std::size_t numbers() const { return groups * group_numbers(); }
-  /// First number of a row's first position.
+  /// Index of the first element at the first position of a row.
   std::size_t at(std::size_t group, std::size_t row) const { return group * group_numbers() + ((above + row) * pitch() + margin) * line(); }
   void clear_margins(float *lines) const;
-  /// Transposes numbers [channel][position] to lines.
+  /// Transposes values [channel][position] to lines.
   void from_row(const float *row, float *lines) const;
-  /// Adds lines, and a number for each channel unless null, to numbers [channel][position].
+  /// Adds lines and, unless null, a value per channel (`each`) to values [channel][position].
   void add_to_row(const float *lines, const float *each, float *row) const;
-  /// gradient[channel] += the sum of the channel over all positions; `sums` has space for a line.
+  /// Adds the sum of each channel over all positions to gradient[channel]; `sums` has space for a line.
   void add_sums(const float *lines, float *gradient, float *sums) const;
 };
 
-/// Maxima over windows of lines: the choice of each window is stored in a byte, for the backward pass.
+/// Maxima over windows of lines; the choice of each window is stored in a byte for the backward pass.
 class LineMaximum {
 public:
   explicit LineMaximum(const Windows &given);
 
   Lines made() const { return {whole(windows.groups), whole(windows.group_outputs()), whole(windows.output[0]), whole(windows.output[1])}; }
-  /// Stores the choices of `steps` steps for the adjoint, reused in turn; 0: of none.
+  /// Allocates the choices of `steps` steps for the adjoint, as a ring; 0: none.
   void keep(int steps, int samples);
-  /// Maxima of lines; unless null, `each` (by channel) is first added to each number.
+  /// Computes the maxima of lines; unless null, `each` (one value per channel) is added first.
   void forward(const Lines &taken, const float *lines, const float *each, float *maxima, int t, int sample);
-  /// lines = the adjoint of the maxima at their chosen positions, else 0.
+  /// Sets lines to the adjoint of the maxima at the chosen positions, and to 0 elsewhere.
   void backward(const float *maxima, const Lines &taken, float *lines, int t, int sample) const;
 
 private:
@@ -62,9 +62,9 @@ private:
 
   static std::size_t whole(int n) { return static_cast<std::size_t>(n); }
   std::size_t at(int t, int sample) const { return (whole(t % slots) * whole(batch) + whole(sample)) * made().numbers(); }
-  /// Whether each position is in one window, and each tap of a window in the lines.
+  /// Whether each position is in exactly one window, and no window overlaps the padding.
   bool tiles() const;
-  /// A tap of a window: its index, and the distance of its line from that of the window's first tap.
+  /// A tap of a window: its index, and the distance of its line from the line of the first tap.
   struct Tap {
     std::uint8_t number;
     std::uint32_t behind;

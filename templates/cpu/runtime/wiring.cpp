@@ -10,7 +10,7 @@ Array<float> constants(const Table &bits) {
   return made;
 }
 
-/// The length of runs 0, 0 ... 1, 1 ... that numbers are in, all of one length; 0: they are not.
+/// Returns the length of the runs if the indices are 0, 0 ... 1, 1 ... in runs of equal length; otherwise 0.
 template <class Index> std::size_t run_of(std::size_t count, const Index &index) {
   std::size_t run = 0;
   while (run < count && index(run) == 0)

@@ -1,4 +1,4 @@
-// Connections given by a table: one entry per weighted wire, sorted by source. Sparse weights, one-to-one links, slices, sums, averages.
+// Connections given by tables, with one entry per wire, sorted by source: sparse weights, one-to-one links, slices, sums, averages.
 #ifndef SNNC_WIRING_HPP
 #define SNNC_WIRING_HPP
 
@@ -7,15 +7,15 @@
 
 namespace snnc {
 
-/// Floats in a table, stored as their bits.
+/// Returns the floats of a table that contains their bits.
 Array<float> constants(const Table &bits);
 
 class Wiring {
 public:
-  /// `begin`: first entry of each source, then their number; `entries`: target and index of the weight.
+  /// `begin`: first entry of each source, then the number of entries; `entries`: target and index of the weight.
   Wiring(const Table &begin, const Table &entries);
 
-  /// target[to] += weight * source[from] over all wires; `weights` are a parameter's or constants.
+  /// target[to] += weight * source[from] over all wires; `weights` are those of a parameter, or constants.
   void forward(const Worker &w, const Source &source, int t, const float *weights, Rows &target, int now, Scratch &scratch) const;
   /// gradient[index] += delta[to] * source[from].
   void weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int t, float *gradient, Scratch &scratch) const;
@@ -24,9 +24,9 @@ public:
 
 private:
   const Table &begin, &entries;
-  /// If source i has one wire, to first + i; -1 if the wires are different.
+  /// If every source i has one wire, to target first + i: `first`; otherwise -1.
   long long first = -1;
-  /// Of such, source i has weight i / run: all have one weight, each has its own, or those of a channel have one.
+  /// In this case, source i has weight i / run: one weight for all sources, one per source, or one per channel.
   std::size_t run = 1;
 
   /// Calls use(first, count, weight) for the sources of each weight.
@@ -40,7 +40,7 @@ private:
   std::size_t index(std::size_t entry) const { return entries.numbers[2 * entry + 1]; }
 };
 
-/// target[i] += bias[index[i]], and its adjoint.
+/// Adds bias[index[i]] to target[i], and computes the adjoint.
 class Biases {
 public:
   explicit Biases(const Table &index);
@@ -50,7 +50,7 @@ public:
 
 private:
   const Table &index;
-  /// Value i has bias i / run; 0: otherwise.
+  /// If target i has bias i / run: `run`; otherwise 0.
   std::size_t run;
 };
 

@@ -1,5 +1,5 @@
-// What blocks of a cluster tell each other without a barrier: words sent into each other's shared memory, and mbarriers that count their
-// bytes.
+// Exchange between blocks of a cluster without barriers of the whole cluster: words are stored into each other's shared memory, and
+// mbarriers count their bytes.
 #ifndef SNNC_CLUSTERS_HPP
 #define SNNC_CLUSTERS_HPP
 
@@ -8,7 +8,7 @@
 namespace snnc {
 
 #if !defined(SNNC_ON_HOST) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-/// Whether kernels for clusters have a body here, and kernels for fragments of bfloat16.
+/// Whether kernels for clusters, and kernels for bfloat16 fragments, are compiled for this architecture.
 constexpr bool COMPILES_CLUSTERS = false, COMPILES_FRAGMENTS = __CUDA_ARCH__ >= 800;
 #else
 constexpr bool COMPILES_CLUSTERS = true, COMPILES_FRAGMENTS = true;
@@ -22,10 +22,10 @@ constexpr bool ON_HOST = false;
 
 #if defined(SNNC_ON_HOST)
 
-/// A place in the shared memory of some block of the cluster.
+/// An address in the shared memory of any block of the cluster.
 using Place = char *;
 
-/// Counts phases: one ends when all have arrived and all expected bytes are there.
+/// A barrier with phases: a phase ends when all threads and all expected bytes have arrived.
 struct Mbarrier {
   unsigned ended;
   int arrivals, left, bytes;
@@ -63,10 +63,10 @@ template <int WORDS> inline void send(Place to, const std::uint32_t (&words)[WOR
 
 #else
 
-/// A place in the shared memory of some block of the cluster; a block's own bytes lie in one stretch.
+/// An address in the shared memory of any block of the cluster; the addresses of one block are contiguous.
 using Place = std::uint32_t;
 
-/// Counts phases: one ends when all have arrived and all expected bytes are there.
+/// A barrier with phases: a phase ends when all threads and all expected bytes have arrived.
 struct Mbarrier {
   std::uint64_t state;
 };
@@ -91,7 +91,7 @@ DEVICE int cluster_rank() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return static_cast<int>(rank);
 }
-/// The same place in another block.
+/// Returns the same address in another block.
 DEVICE Place place_in(Place own, int rank) {
   Place found;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(own), "r"(rank));
@@ -100,9 +100,9 @@ DEVICE Place place_in(Place own, int rank) {
 DEVICE void begin_barrier(Mbarrier *barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(own_place(barrier)), "r"(arrivals) : "memory");
 }
-/// Lets other blocks see barriers that have begun, after the cluster has met.
+/// Makes initialised barriers visible to other blocks after the next cluster barrier.
 DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-/// Arrives, and says how many bytes the phase waits for.
+/// Arrives, and adds to the bytes that the phase expects.
 DEVICE void expect_bytes(Mbarrier *barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(own_place(barrier)), "r"(bytes) : "memory");
 }
@@ -118,15 +118,15 @@ DEVICE bool has_ended(Mbarrier *barrier, int phase) {
                : "memory");
   return ended != 0;
 }
-/// Waits for the end of a phase, counted from 0; the phase after it cannot end as long as a thread waits here. A wait that never ends is an
-/// error of the program: the kernel gives up.
+/// Waits for the end of a phase, counted from 0; the next phase cannot end while a thread waits here. A wait that never ends is a bug:
+/// the kernel traps.
 DEVICE void wait_for(Mbarrier *barrier, int phase) {
   constexpr unsigned MOST_TRIES = 1u << 28;
   for (unsigned tries = 0; !has_ended(barrier, phase);)
     if (++tries > MOST_TRIES)
       __trap();
 }
-/// Stores words in some block of the cluster, and counts their bytes at a barrier there.
+/// Stores words in a block of the cluster, and counts their bytes at a barrier of that block.
 template <int WORDS> DEVICE void send(Place to, const std::uint32_t (&words)[WORDS], Place barrier) {
   static_assert(WORDS == 1 || WORDS == 2 || WORDS == 4, "1, 2 or 4 words are sent at a time");
   if constexpr (WORDS == 1)
@@ -144,7 +144,7 @@ template <int WORDS> DEVICE void send(Place to, const std::uint32_t (&words)[WOR
 
 #else
 
-// Older devices have blocks alone.
+// Older devices do not support clusters.
 DEVICE int cluster_rank() { return 0; }
 DEVICE Place place_in(Place own, int) { return own; }
 DEVICE void begin_barrier(Mbarrier *, int) {}
@@ -157,12 +157,12 @@ template <int WORDS> DEVICE void send(Place, const std::uint32_t (&)[WORDS], Pla
 #endif
 #endif
 
-/// Four words that are read or written at once.
+/// Four words that are read or written in one access.
 struct alignas(16) Quad {
   std::uint32_t words[4];
 };
 
-/// Two words that are read or written at once.
+/// Two words that are read or written in one access.
 struct alignas(8) Pair {
   std::uint32_t words[2];
 };

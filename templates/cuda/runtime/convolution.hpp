@@ -1,4 +1,4 @@
-// Convolutions: a lane owns a value of the target, of the source, or the positions of a weight's tap.
+// Convolutions: a lane computes a value of the target or source, or a share of the windows of a weight.
 #ifndef SNNC_CONVOLUTION_HPP
 #define SNNC_CONVOLUTION_HPP
 
@@ -16,17 +16,17 @@ struct Windows {
   DEVICE int taps() const { return kernel[0] * kernel[1]; }
   DEVICE int group_channels() const { return channels / groups; }
   DEVICE int group_outputs() const { return outputs / groups; }
-  /// Place along an axis that a tap of a window reads; outside of the source there is nothing.
+  /// Returns the position along an axis that a tap of a window reads; it may be outside the source.
   DEVICE int read(int axis, int window, int tap) const { return window * stride[axis] - before[axis] + tap * dilation[axis]; }
   DEVICE bool inside(int axis, int place) const { return place >= 0 && place < size[axis]; }
-  /// The window along an axis whose tap reads a place; -1 where there is none.
+  /// Returns the window along an axis whose tap reads a position; -1 if there is none.
   DEVICE int window(int axis, int place, int tap) const {
     const int start = place + before[axis] - tap * dilation[axis], found = start / stride[axis];
     return start < 0 || start % stride[axis] != 0 || found >= output[axis] ? -1 : found;
   }
 };
 
-/// Value n of the target: weights [out][in / groups][kernel] times what its window reads.
+/// Returns value n of the target: the product of weights [out][in / groups][kernel] and its window.
 template <class Row> DEVICE float window_sum(const Windows w, int n, const Row &values, const float *weights) {
   const int position = n % w.positions(), output = n / w.positions(), inner = w.group_channels();
   const int y0 = position / w.output[1], x0 = position % w.output[1], first = output / w.group_outputs() * inner;
@@ -47,7 +47,7 @@ template <class Row> DEVICE float window_sum(const Windows w, int n, const Row &
   return sum;
 }
 
-/// What comes back to value n of the source.
+/// Returns the gradient of value n of the source.
 template <class Number> DEVICE float window_back(const Windows w, int n, const Number *delta, const float *weights) {
   const int channel = n / w.values(), y = n % w.values() / w.size[1], x = n % w.size[1];
   const int inner = w.group_channels(), outer = w.group_outputs(), first = channel / inner * outer, c = channel % inner;
@@ -68,7 +68,7 @@ template <class Number> DEVICE float window_back(const Windows w, int n, const N
   return sum;
 }
 
-/// A warp owns a weight, its lanes the windows; row `lead` of the source belongs to row 0 of delta.
+/// Computes weight gradients: a warp processes a weight, and its lanes share the windows; row `lead` of the source belongs to row 0 of delta.
 template <class Source, class Number> DEVICE void window_gradient(const Windows w, const Source &source, int lead,
                                                                   const Matrix<Number> &delta, int rows, const Slices &to,
                                                                   const Warp &warp) {
@@ -92,7 +92,7 @@ template <class Source, class Number> DEVICE void window_gradient(const Windows 
   }
 }
 
-/// The gradient of each output channel's bias.
+/// Computes the gradient of the bias of each output channel.
 template <class Number>
 DEVICE void window_bias_gradient(const Windows w, const Matrix<Number> &delta, int rows, const Slices &to, const Warp &warp) {
   const int positions = w.positions();

@@ -6,7 +6,7 @@
 
 namespace snnc {
 
-/// A record and its adjoint, [step][sample][class]; room for scores, [row][class]; the number of samples that a loss is averaged over.
+/// A record and its adjoint, [step][sample][class]; memory for scores, [row][class]; the number of samples over which a loss is averaged.
 struct LossTask {
   const float *record;
   float *adjoint;
@@ -14,7 +14,7 @@ struct LossTask {
   float *losses;
   const std::int32_t *labels;
   int steps, batch, averaged, classes;
-  /// In place of labels, where targets are more than classes.
+  /// Used instead of labels if targets are not one class per sample.
   const float *targets;
 
   DEVICE std::size_t place(int t, int b, int c) const {
@@ -24,7 +24,7 @@ struct LossTask {
   }
 };
 
-/// Calls act(number) for a class's numbers of all steps, in order; some are on their way at a time.
+/// Calls act(value) for the values of a class at all steps, in order; several loads are in flight at a time.
 template <class Act> DEVICE void for_each_step(const LossTask &task, int b, int c, const Act &act) {
   constexpr int AHEAD = 8;
   const float *first = task.record + task.place(0, b, c);
@@ -43,14 +43,14 @@ template <class Act> DEVICE void for_each_step(const LossTask &task, int b, int 
     act(first[static_cast<std::size_t>(t) * step]);
 }
 
-/// The sum of a class's numbers over all steps.
+/// Returns the sum of a class's values over all steps.
 DEVICE double sum_over_steps(const LossTask &task, int b, int c) {
   double sum = 0;
   for_each_step(task, b, c, [&](float number) { sum += static_cast<double>(number); });
   return sum;
 }
 
-/// Returns the cross entropy; `scores`, of which each lane has every LANESth, become share * (softmax - one at the label).
+/// Returns the cross entropy; replaces `scores`, of which each lane has every LANES-th, by share * (softmax - one-hot label).
 DEVICE double cross_entropy(double *scores, int classes, int label, double share, int lane) {
   double highest = -1e300, sum = 0, correct = 0;
   for (int c = lane; c < classes; c += LANES)

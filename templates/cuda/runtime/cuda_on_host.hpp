@@ -1,4 +1,4 @@
-// Runs kernels on the processor, for checks: every CUDA thread is a fiber, and waits for others exactly where a device's thread does.
+// Runs kernels on the CPU, for checks: every CUDA thread is a fiber, which waits for others exactly where a device thread does.
 #ifndef SNNC_CUDA_ON_HOST_HPP
 #define SNNC_CUDA_ON_HOST_HPP
 
@@ -19,13 +19,13 @@ namespace host {
 constexpr unsigned WARP_LANES = 32;
 constexpr std::size_t STACK = 128 * 1024;
 
-/// Lanes that hand each other numbers: two rooms in turn, so that a fast lane never overwrites what a slow one still reads.
+/// Values that lanes exchange: double-buffered, so that a fast lane never overwrites values that a slow one still reads.
 struct WarpState {
   std::uint64_t room[2][WARP_LANES];
   unsigned arrived = 0, generation = 0;
 };
 
-/// Threads that wait for each other.
+/// A barrier of threads.
 struct Meeting {
   unsigned arrived = 0, generation = 0;
 };
@@ -37,18 +37,18 @@ struct BlockState : Meeting {
 
 struct Fiber {
   ucontext_t context;
-  /// Where it goes on; switches by it ask nothing of the operating system.
+  /// Where it resumes; switches by longjmp need no system calls.
   jmp_buf place;
   bool begun = false;
   std::unique_ptr<char[]> stack;
   unsigned block = 0, thread = 0;
-  /// Goes on when this counter has come to `wanted`.
+  /// Counter for which it waits: it resumes when the counter has reached `wanted`.
   const volatile unsigned *watched = nullptr;
   unsigned wanted = 0;
   bool ended = true;
 };
 
-/// All fibers of one kernel at a time; an operating system's thread has its own.
+/// Runs all fibers of a kernel; every operating system thread has its own machine.
 class Machine {
 public:
   static Machine &here() {
@@ -56,13 +56,13 @@ public:
     return machine;
   }
 
-  /// Runs the kernel. `together`: all blocks at once, as a cooperative launch promises; otherwise one cluster of blocks after the other.
+  /// Runs a kernel. `together`: all blocks concurrently, as in a cooperative launch; otherwise one cluster of blocks after another.
   void run(unsigned blocks, unsigned threads, std::size_t shared, bool together, const std::function<void()> &kernel,
            unsigned cluster = 1) {
     if (threads == 0 || threads % WARP_LANES != 0)
-      throw std::logic_error("blocks are whole warps");
+      throw std::logic_error("the threads of a block must be whole warps");
     if (cluster == 0 || blocks % cluster != 0)
-      throw std::logic_error("a grid is whole clusters");
+      throw std::logic_error("the blocks of a grid must be whole clusters");
     block_threads = threads;
     grid_blocks = blocks;
     cluster_blocks = cluster;
@@ -79,12 +79,12 @@ public:
   unsigned blocks() const { return grid_blocks; }
   unsigned cluster() const { return cluster_blocks; }
   unsigned cluster_rank() { return current().block % cluster_blocks; }
-  /// The shared memory of a block of this thread's cluster.
+  /// Returns the shared memory of a block of this thread's cluster.
   char *shared_of(unsigned rank) {
     return reinterpret_cast<char *>(states[current().block - first_block - cluster_rank() + rank].shared.data());
   }
 
-  /// Lets others run until the counter has come to `wanted`.
+  /// Lets other fibers run until the counter has reached `wanted`.
   void wait(const volatile unsigned *counter, unsigned wanted) {
     Fiber &self = current();
     if (static_cast<int>(*counter - wanted) >= 0)
@@ -98,7 +98,7 @@ public:
   void sync_block() { meet(block(), block_threads); }
   void sync_cluster() { meet(clusters[(current().block - first_block) / cluster_blocks], cluster_blocks * block_threads); }
 
-  /// Each lane gives a number and sees those of all.
+  /// Exchanges a value of each lane; returns the values of all lanes.
   const std::uint64_t *exchange(std::uint64_t number) {
     WarpState &own = warp();
     std::uint64_t *room = own.room[own.generation % 2];
@@ -152,7 +152,7 @@ private:
     }
     for (std::size_t i = 0; i < total; ++i)
       start(*fibers[i], first + static_cast<unsigned>(i / block_threads), static_cast<unsigned>(i % block_threads));
-    // Results must not depend on the order in which threads run: a check runs them backwards too.
+    // Results must not depend on the order in which threads run, so a check can also run them in reverse order.
     const char *order = std::getenv("SNNC_HOST_ORDER");
     const bool backwards = order != nullptr && order[0] == 'b';
     for (std::size_t left = total; left > 0;) {
@@ -162,7 +162,7 @@ private:
       if (!moved && left > 0) {
         for (std::size_t i = 0; i < total; ++i)
           fibers[i]->ended = true;
-        throw std::logic_error("threads of a kernel wait for others that have ended");
+        throw std::logic_error("threads of a kernel wait for threads that have ended");
       }
     }
   }

@@ -6,7 +6,7 @@
 namespace snnc {
 
 void Parameter::slice(std::size_t items, std::size_t rows, std::size_t warps) {
-  // A slice shorter than this is not worth its partial sum.
+  // A slice shorter than this is not worth its own partial sum.
   constexpr std::size_t LEAST_ROWS = 16;
   const std::size_t wanted = std::max<std::size_t>(1, std::min((warps + items - 1) / items, rows / LEAST_ROWS));
   slice_rows = static_cast<int>((rows + wanted - 1) / wanted);
@@ -38,7 +38,7 @@ CudaSession::CudaSession(const std::string &project, int first_steps, int first_
 }
 
 void CudaSession::leave() {
-  // Nobody is told of a device that has failed when its session closes.
+  // Errors of the device are ignored when a session is closed.
   try {
     const device::Place here(device_number, nullptr);
     device::finish_all();
@@ -46,11 +46,11 @@ void CudaSession::leave() {
   }
 }
 
-// Whichever thread calls: an autograd engine has one for each device.
+// May be called by any thread: an autograd engine has one thread per device.
 void CudaSession::set(std::size_t index, const void *data) {
   const device::Place here(device_number, stream);
   accesses.at(index).set(data);
-  // Whose memory on the device it is may change it behind the call, or read it in another stream.
+  // The owner of device memory may change it after the call, or use it in another stream.
   if (!streams && device::is_device_memory(data))
     device::finish();
 }
@@ -65,13 +65,13 @@ void CudaSession::get(std::size_t index, void *data) {
 }
 
 void CudaSession::add_stream() {
-  // An address in two words.
+  // The address of the stream, in two words.
   add(
       {"stream", SNNC_INT32, SNNC_SETTING, {sizeof stream / sizeof(std::int32_t)}},
       [this](const void *data) {
         device::Stream given;
         std::memcpy(&given, data, sizeof given);
-        // What the one before has still to do comes first.
+        // Pending work of the previous stream runs first.
         if (given != stream) {
           so_far.record(stream);
           so_far.hold(given);
@@ -164,7 +164,7 @@ void CudaSession::add_input(const char *name, Held &held) {
   inputs.back().name = name;
   inputs.back().held = &held;
   flags.resize(inputs.size());
-  told = std::make_unique<device::Told>(inputs.size());
+  host_flags = std::make_unique<device::HostFlags>(inputs.size());
   add(
       {name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, held.size}},
       [this, index](const void *data) { set_input(inputs[index], static_cast<const float *>(data)); },
@@ -181,7 +181,7 @@ void CudaSession::set_input(Input &input, const float *data) {
   Held &held = *input.held;
   begin_input(held);
   if (device::is_device_memory(data)) {
-    // Whoever made the data may still be at work on another stream.
+    // The data may still be computed in another stream.
     if (!streams)
       device::finish_all();
     return fill_input(input, data);
@@ -196,7 +196,7 @@ void CudaSession::set_input(Input &input, const float *data) {
   input.filled = true;
 }
 
-/// `numbers` are on the device.
+/// Sets an input from `numbers` in device memory.
 void CudaSession::fill_input(Input &input, const float *numbers) {
   Held &held = *input.held;
   input.filled = true;
@@ -204,26 +204,26 @@ void CudaSession::fill_input(Input &input, const float *numbers) {
     return device::copy(held.step(0), numbers, input.numbers(steps) * sizeof(float));
   const std::size_t number = static_cast<std::size_t>(&input - inputs.data());
   device::clear(flags.data() + number, sizeof(int));
-  kernels::pack_rows(numbers, steps * batch, static_cast<int>(held.size), held.step(0), flags.data() + number, told->data() + number);
+  kernels::pack_rows(numbers, steps * batch, static_cast<int>(held.size), held.step(0), flags.data() + number, host_flags->data() + number);
 }
 
 void CudaSession::check_spikes() {
   const Input *wrong = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (told->take(i) != 0) {
+    if (host_flags->take(i) != 0) {
       inputs[i].filled = false;
       wrong = wrong == nullptr ? &inputs[i] : wrong;
     }
   if (wrong != nullptr)
     throw std::invalid_argument("input " + wrong->name + " takes spikes, 0 or 1; another number was given" +
-                                (streams ? " in a call before this one, and what came of it is NaN" : ""));
+                                (streams ? " in a call before this one, and its results are NaN" : ""));
 }
 
 void CudaSession::send_next() {
   for (Input &input : inputs) {
     if (input.next == nullptr)
       continue;
-    // A copy that nobody waited for may still be on its way to the room that is given back.
+    // A pending copy may still write to the memory that is released.
     if (input.ahead.size() != input.numbers(steps))
       device::finish_all();
     input.ahead.make_room(input.numbers(steps));
@@ -332,7 +332,7 @@ void CudaSession::fill(Initial &initial) {
 
 void CudaSession::begin_rows(Held &held, Initial *initial, kernels::Moves &moves) {
   const std::size_t words = held.row_words();
-  // One slot is changed in place: what a sequence ends with is there already.
+  // A single slot is updated in place, so it already contains the final values of the previous sequence.
   if (resume != 0 && held.slots == 1)
     return;
   for (int t = -held.past; t < 0; ++t)
@@ -402,11 +402,11 @@ void CudaSession::ready(bool trains) {
   take_next();
   for (const Input &input : inputs)
     if (!input.filled)
-      throw std::runtime_error("input " + input.name + " was not set since the sizes were");
+      throw std::runtime_error("input " + input.name + " was not set after its size changed");
   if (!laid_out || (trains && !training)) {
     training = trains;
     kept = !trains ? most_steps_at_once() : wanted_segment > 0 ? std::min(wanted_segment, steps) : steps;
-    // The gradient is cut where segments end.
+    // Truncation happens at the ends of segments.
     if (trains && cut_every() > 0)
       for (kept = std::min(kept, cut_every()); cut_every() % kept != 0;)
         --kept;
@@ -417,7 +417,7 @@ void CudaSession::ready(bool trains) {
         initial->checkpoints.resize(static_cast<std::size_t>(segments() * initial->held->kept()) * initial->held->row_words());
     laid_out = stale = true;
     if (resume != 0)
-      throw std::runtime_error("there is no sequence to go on with; run one first");
+      throw std::runtime_error("there is no sequence to continue; run one first");
   }
   kernels::Moves moves;
   for (const std::unique_ptr<Initial> &initial : initials) {
@@ -425,7 +425,7 @@ void CudaSession::ready(bool trains) {
       fill(*initial);
     begin_rows(*initial->held, initial.get(), moves);
   }
-  // Several buffers may begin with the same values.
+  // Several buffers may have the same initial values.
   for (const std::unique_ptr<Initial> &initial : initials)
     initial->values->changed = false;
   moves.start();
@@ -450,7 +450,7 @@ void CudaSession::keep(int segment, bool back) {
   }
 }
 
-/// What stands in front of the next segment is what the last one, of `by` steps, ended with.
+/// Copies the final values of the last segment, of `by` steps, to the slots before the next segment.
 void CudaSession::carry_on(Held &held, int by) {
   for (int t = -held.past; !held.whole && held.slots > 1 && t < 0; ++t)
     device::copy(held.step(t), held.step(t + by), held.row_words() * sizeof(std::uint32_t));
@@ -467,7 +467,7 @@ void CudaSession::forward_pass() {
     bind();
     forward();
   }
-  // Nobody has looked at the flags yet: what comes of a bad input shows that it is none.
+  // The flags have not been read yet: results of an invalid input are set to NaN.
   const bool unseen = streams && std::any_of(inputs.begin(), inputs.end(), [](const Input &input) { return input.held->bits; });
   for (Held *record : unseen ? records : std::vector<Held *>())
     kernels::spoil(flags.data(), static_cast<int>(flags.size()), reinterpret_cast<float *>(record->data.data()),
@@ -521,7 +521,7 @@ float CudaSession::train_step() {
   const device::Place here(device_number, stream);
   if (autograd != 0) {
     if (!ran)
-      throw std::runtime_error("with autograd a training step goes back from a run; run one first");
+      throw std::runtime_error("no forward run precedes this backward pass; run the sequence with autograd first");
     ran = false;
     backward_pass();
     if (!streams)
@@ -536,7 +536,7 @@ float CudaSession::train_step() {
     seconds += now() - start;
     return loss;
   }
-  // A bad input must not reach the parameters; the loss is waited for all the same.
+  // An invalid input must not affect the parameters; the host waits for the loss in any case.
   if (streams)
     device::finish();
   check_spikes();
@@ -559,7 +559,7 @@ float CudaSession::train_step() {
   try {
     check_spikes();
   } catch (const std::invalid_argument &) {
-    // The update saw the flag too, and left the parameters as they were.
+    // The update also saw the flag, and did not change the parameters.
     updates -= gather == ALONE ? 1 : 0;
     throw;
   }

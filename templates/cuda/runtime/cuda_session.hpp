@@ -1,4 +1,4 @@
-// A session on the device: named tensors, any number of steps and samples. The network's network.cu fills it.
+// A session on the device: named tensors, any number of steps and samples. network.cu defines the network.
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
@@ -13,10 +13,10 @@
 
 namespace snnc {
 
-/// What a row of a buffer holds: float32, numbers of 16 bits, or a bit for each value.
+/// Element type of a buffer: float32, 16-bit numbers, or one bit per value.
 enum class Form { NUMBERS, HALVES, SPIKES };
 
-/// A buffer of a sequence: [slot][sample] rows; of the whole sequence, or of a segment.
+/// A buffer of rows [slot][sample], for the whole sequence or for a segment.
 struct Held {
   Held(std::size_t values, int steps_before, Form form, bool whole_sequence)
       : size(values), words(form == Form::SPIKES   ? (values + 31) / 32
@@ -35,12 +35,12 @@ struct Held {
     batch = samples;
     data.resize(static_cast<std::size_t>(kept) * row_words());
   }
-  /// Words of all samples at a step.
+  /// Number of words of all samples at a step.
   std::size_t row_words() const { return static_cast<std::size_t>(batch) * words; }
   std::uint32_t *step(int t) const { return data.data() + static_cast<std::size_t>((t + past) % slots) * row_words(); }
-  /// Slots in front of a segment that a checkpoint keeps.
+  /// Number of slots before a segment that a checkpoint stores.
   int kept() const { return whole ? 0 : slots == 1 ? 1 : past; }
-  /// What kernels take in the segment that begins with step `first`.
+  /// Sets the view that kernels use in the segment that begins with step `first`.
   template <class Kind> void view(Kind &kind, int first) const {
     kind.data = reinterpret_cast<decltype(kind.data)>(data.data());
     kind.slots.slots = slots;
@@ -49,7 +49,7 @@ struct Held {
   }
 };
 
-/// A parameter; a dense weight [outputs][inputs] lies turned on the device, [inputs][outputs].
+/// A parameter; a dense weight [outputs][inputs] is stored transposed on the device, [inputs][outputs].
 struct Parameter {
   Parameter(const char *given, std::size_t count, std::size_t turned_inputs = 0) : name(given), numbers(count), inputs(turned_inputs) {
     value.resize(count);
@@ -57,23 +57,23 @@ struct Parameter {
 
   std::string name;
   std::size_t numbers, inputs;
-  /// Partial sums of the gradient, and rows of each.
+  /// Number of partial sums of the gradient, and rows of each.
   int slices = 0, slice_rows = 0;
   device::Array<float> value, moment1, moment2, moment3, gradient;
-  /// The gradient of several steps, or one that was set; `summed`: it is the one that counts.
+  /// The gradient of several training steps, or a gradient that was set; `summed`: it is used instead of the partial sums.
   device::Array<float> sum;
   bool summed = false;
-  /// Whether its numbers have float16 values: what is set is rounded to the nearest; and what rounding lost, where that is kept.
+  /// Whether its values are float16, so that values that are set are rounded; and the rounding errors, if they are stored.
   bool half = false;
   device::Array<float> remainder;
-  /// [outputs][inputs], for the backward pass.
+  /// Copy [outputs][inputs] for the backward pass.
   device::Array<float> copy;
-  /// Numbers of 16 bits, two a word: [inputs][outputs], and in fragments for the forward and the backward product.
+  /// 16-bit copies, two values per word: [inputs][outputs], and in fragments for the forward and backward products.
   device::Array<std::uint32_t> rows16, forward16, backward16;
 
-  /// Makes room for partial sums of the gradient: as many slices of the rows as keep all warps busy.
+  /// Allocates partial sums of the gradient, with as many slices of rows as keep all warps busy.
   void slice(std::size_t items, std::size_t rows, std::size_t warps);
-  /// The same for slices of so many rows; 0: there is one slice.
+  /// The same for slices of a given number of rows; 0: a single slice.
   void slice_by(int rows_of_slice, std::size_t rows);
 };
 
@@ -88,56 +88,56 @@ public:
 
 protected:
   CudaSession(const std::string &project, int first_steps, int first_batch, bool trains);
-  /// Waits for all that was started: memory is given back behind it.
+  /// Waits for all work that was started, so that memory can be released.
   void leave();
 
-  // What the network is made of; called while it is constructed.
+  // Called by the constructor of the network, to register its parts.
   void add_parameter(Parameter &made, std::vector<std::size_t> shape);
   void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
-  /// What rounding loses of a weight that has float16 values.
+  /// Adds the rounding errors of a float16 weight.
   void add_remainder(Parameter &of, std::vector<std::size_t> shape);
   void add_input(const char *name, Held &held);
-  /// A state, or an output's values; `name` is that of its values before the first step, null where no one reads them.
+  /// Adds a state or the values of an output; `name` is that of its values before the first step, null if nothing reads them.
   void add_begun(const char *name, Held &held);
-  /// What is sent of the spikes of `source`: before the first step, all of them.
+  /// Adds the sent spikes of `source`; before the first step, all spikes are sent.
   void add_sent(Held &sent, const Held &source);
-  /// Counts spikes that are dropped.
+  /// Adds the counter of dropped spikes.
   void add_dropped();
   void add_record(const char *name, Held &held);
-  /// The adjoint of a record or of a current at every step; `given`: it is set after a run with autograd.
+  /// Adds the adjoint of a record or current at every step; `given`: the caller sets it after a run with autograd.
   void add_adjoint(const char *name, Held &held, bool given);
-  /// Deltas of a segment, of which the first `ahead` steps are read by the segment before.
+  /// Adds the deltas of a segment; the previous segment reads their first `ahead` steps.
   void add_deltas(Held &held, int ahead) { deltas.push_back({&held, ahead}); }
   void add_labels(int classes);
   void add_targets(const TargetForm &form);
   void upload_tables(std::size_t count);
 
-  // What the network does.
-  /// Gives buffers their sizes, and shares the work out.
+  // Implemented by the network.
+  /// Sets the sizes of buffers and divides the work among blocks.
   virtual void lay_out() = 0;
-  /// Tells the kernels where everything is.
+  /// Sets the addresses that kernels use.
   virtual void bind() = 0;
   virtual void prepare() = 0;
-  /// Runs the segment at hand forward.
+  /// Runs the current segment forward.
   virtual void forward() = 0;
   virtual int loss_numbers() = 0;
   virtual void find_loss() = 0;
-  /// Adjoints begin with 0.
+  /// Sets the adjoints to 0.
   virtual void begin_adjoints(kernels::Moves &moves) = 0;
-  /// Adjoints of states do as well where the gradient is cut: every so many steps (0: nowhere), where a segment ends.
+  /// Sets the adjoints of states to 0 at a truncation of the gradient, which occurs every cut_every() steps (0: never), at the end of a segment.
   virtual void forget_later(kernels::Moves &moves) = 0;
   virtual int cut_every() const = 0;
-  /// Goes back through the segment at hand; gradients add to those of later segments.
+  /// Runs the current segment backward; its gradients are added to those of later segments.
   virtual void backward() = 0;
   virtual void update() = 0;
-  /// Adds the slices of a gradient up, in the order of the model.
+  /// Sums the slices of a gradient, in the model's order of elements.
   virtual void gather_gradient(const Parameter &of, float *to) = 0;
-  /// Makes the gradient of this step the sum of several, or (`more`) adds it to that.
+  /// Stores the gradient of this step as the sum over several steps or, with `more`, adds it to that sum.
   virtual void add_gradient(const Parameter &of, bool more) = 0;
   virtual std::string sharing() const = 0;
-  /// Steps of a segment where nothing is kept for a backward pass: sums that leave the time loop take no more than SCRATCH_FLOATS.
+  /// Returns the steps of a segment without a backward pass, such that the sums outside the time loop need at most SCRATCH_FLOATS.
   virtual int most_steps_at_once() const = 0;
-  /// Steps of which the sums fit, at so many numbers of a step and sample.
+  /// Returns the number of steps whose sums fit, with `numbers` values per step and sample.
   int steps_in(std::size_t numbers) const {
     constexpr std::size_t SCRATCH_FLOATS = std::size_t(1) << 26;
     return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(steps),
@@ -146,25 +146,25 @@ protected:
 
   const int device_number;
   std::int32_t team_blocks = 0, tile = 0, clusters = 1;
-  /// KiB of weights that a block keeps in its shared memory, at most.
+  /// Maximum KiB of weights that a block keeps in shared memory.
   std::int32_t near = 1 << 20;
-  /// Steps of a segment in this layout; the segment at hand.
+  /// Number of steps per segment; first step and length of the current segment.
   int kept = 1, first = 0, length = 0;
   bool last_segment() const { return first + length == steps; }
-  /// Whether nothing comes back from after the segment at hand, although the sequence goes on.
+  /// Whether the gradient is truncated at the end of the current segment.
   bool is_cut() const { return cut_every() > 0 && !last_segment() && (first + length) % cut_every() == 0; }
-  /// Steps after the segment at hand from which something comes back.
+  /// Returns the number of steps after the current segment from which gradients return.
   int steps_after() const {
     const int end = first + length, every = cut_every();
     return (every > 0 ? std::min(steps, (end + every - 1) / every * every) : steps) - end;
   }
-  /// Where dropped spikes are counted; null where a segment runs again.
+  /// Returns the counter of dropped spikes; null if a segment runs again.
   unsigned long long *counted() const { return again ? nullptr : dropped.data(); }
   device::Array<std::int32_t> labels;
-  /// Where targets are more than classes.
+  /// Targets other than one class per sample.
   device::Array<float> targets;
   device::Array<float> losses;
-  /// Of each input, whether it holds what is no spike: for kernels, and for the host.
+  /// For each input, whether it contains values other than spikes: for kernels, and for the host.
   device::Array<int> flags;
   std::vector<device::Array<std::uint32_t>> tables;
 
@@ -172,7 +172,7 @@ private:
   struct Initial {
     Held *held;
     InitialValues *values;
-    /// Rows of all samples, as the buffer keeps them; those in front of each segment.
+    /// Rows of all samples, as the buffer stores them, and rows before each segment.
     device::Array<std::uint32_t> rows{}, checkpoints{};
   };
   struct Deltas {
@@ -183,7 +183,7 @@ private:
     std::string name;
     Held *held;
     bool filled = false;
-    /// Where the numbers of the step behind the next one are, until that runs; and what came of them.
+    /// Values that were set for the call after the next one; `ahead` receives them on the device, and `there` is true when they are sent.
     const float *next = nullptr;
     device::Array<float> ahead{};
     bool there = false;
@@ -197,25 +197,25 @@ private:
   std::vector<Parameter *> parameters, learned;
   std::vector<std::unique_ptr<Initial>> initials;
   std::vector<Input> inputs;
-  /// Labels of the step behind the next one, until that runs and behind it.
+  /// Labels (or targets) that were set for the call after the next one, and those that wait to become the current ones.
   std::vector<std::int32_t> labels_next, labels_there;
   std::vector<float> targets_next, targets_there;
   std::vector<Deltas> deltas;
   device::Array<float> staging;
   device::Array<std::uint64_t> event_rows;
   device::Array<std::uint32_t> event_ids;
-  std::unique_ptr<device::Told> told;
+  std::unique_ptr<device::HostFlags> host_flags;
   std::vector<Held *> records;
-  /// The caller's stream, once one was named; until then calls return when the device has ended.
+  /// The stream of the caller, if it has set one; otherwise calls return only when the device has finished.
   device::Stream stream = nullptr;
   bool streams = false;
   device::Event so_far;
   device::Upload uploads;
   device::Ahead copies;
-  /// Layouts so far: what is started for one of them is the same every time.
+  /// Number of layouts so far; launches for one layout are the same every time.
   std::size_t layouts = 0;
   device::Array<unsigned long long> dropped;
-  /// Whether a segment runs again, for the backward pass.
+  /// Whether a segment is run again for the backward pass.
   bool again = false;
   device::Replay replay;
   unsigned sent_ahead = 0;
@@ -224,14 +224,14 @@ private:
   void add_stream();
   void put_numbers(const Parameter &of, device::Array<float> &numbers, const void *data);
   void resized() override;
-  /// Refuses to go on where an input was found to hold what is no spike.
+  /// Throws if an input contained values other than spikes.
   void check_spikes();
   void begin_input(Held &held);
   void set_input(Input &input, const float *data);
   void fill_input(Input &input, const float *numbers);
-  /// Sends what was given for the step behind, while this one runs.
+  /// Sends the inputs of the next call while this one runs.
   void send_next();
-  /// Makes what was sent the input.
+  /// Makes the inputs that were sent the current ones.
   void take_next();
   int segments() const { return (steps + kept - 1) / kept; }
   void open_segment(int number);
@@ -240,7 +240,7 @@ private:
   void backward_pass();
   void sum_gradients();
   void change_parameters();
-  /// Puts what stands in front of a segment aside (`back`: brings it back).
+  /// Saves the rows before a segment or, with `back`, restores them.
   void keep(int segment, bool back);
   void ready(bool trains);
   void begin_rows(Held &held, Initial *initial, kernels::Moves &moves);

@@ -1,4 +1,4 @@
-// What kernels ask of the device: their place in the grid, what lanes of a warp tell each other, barriers.
+// Device functions that kernels use: their position in the grid, exchange between the lanes of a warp, barriers.
 #ifndef SNNC_DEVICE_HPP
 #define SNNC_DEVICE_HPP
 
@@ -18,9 +18,9 @@
 #else
 #define DEVICE __device__ __forceinline__
 #define ANYWHERE __host__ __device__ inline
-// The assembler is told how many blocks share a multiprocessor: left alone it makes room for more, and spills registers to memory.
+// The assembler is told how many blocks share a multiprocessor; otherwise it plans for more blocks and spills registers.
 #define KERNEL __global__ __launch_bounds__(snnc::MOST_THREADS, 1)
-/// A kernel whose blocks have so many threads, so many of which a multiprocessor holds at least.
+/// A kernel with a given number of threads per block, and a minimum number of blocks per multiprocessor.
 #define KERNEL_OF(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 #define PRAGMA_TEXT(text) _Pragma(#text)
 #define UNROLL(count) PRAGMA_TEXT(unroll count)
@@ -30,7 +30,7 @@
 namespace snnc {
 
 constexpr int LANES = 32;
-/// Threads of a block.
+/// Maximum number of threads per block.
 constexpr int MOST_THREADS = 512;
 
 #if defined(SNNC_ON_HOST)
@@ -66,27 +66,27 @@ template <class Number> Number shuffle_up(Number mine, int distance) {
 }
 inline int bits_set(std::uint32_t word) { return __builtin_popcount(word); }
 inline int lowest_bit(std::uint32_t word) { return __builtin_ctz(word); }
-/// Tells the others of a team that this block has come, and waits for them.
+/// Barrier of a team: announces this block, and waits for the others.
 inline void meet(unsigned *counter, unsigned wanted) {
   ++*counter;
   machine().wait(counter, wanted);
 }
-/// The two halves of meet, for what is written before and read behind; words that other blocks wrote.
+/// The two halves of meet: arrive and wait; and reads of words that other blocks wrote.
 inline void count_up(unsigned *counter) { ++*counter; }
 inline void wait_for_count(const unsigned *counter, unsigned wanted) { machine().wait(counter, wanted); }
 inline std::uint32_t load_fresh(const std::uint32_t *from) { return *from; }
 inline void copy_four_fresh(std::uint32_t *to, const std::uint32_t *from) { std::memcpy(to, from, 16); }
-/// Teams are no clusters in a check.
+/// In a check, teams are not clusters.
 constexpr bool HAS_CLUSTERS = false;
 inline void sync_cluster() { machine().sync_cluster(); }
 inline std::uint32_t rotate_left(std::uint32_t word, int by) { return word << (by & 31) | word >> (-by & 31); }
-/// The lower word of two, shifted right by less than 32 bits.
+/// Shifts two words right by less than 32 bits, and returns the lower word.
 inline std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> by);
 }
 inline int not_known(int number) { return number; }
 inline void raise_flag(int *flag) { *flag = 1; }
-inline void tell_host(int *told) { *told = 1; }
+inline void raise_host_flag(int *flag) { *flag = 1; }
 inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
 inline void add_count(unsigned long long *counter, int by) { *counter += static_cast<unsigned long long>(by); }
 
@@ -109,7 +109,7 @@ template <class Number> DEVICE Number shuffle_up(Number mine, int distance) { re
 DEVICE int bits_set(std::uint32_t word) { return __popc(word); }
 DEVICE int lowest_bit(std::uint32_t word) { return __ffs(static_cast<int>(word)) - 1; }
 DEVICE std::uint32_t rotate_left(std::uint32_t word, int by) { return __funnelshift_l(word, word, static_cast<unsigned>(by)); }
-/// Tells the others of a team that this block has come, and waits for them. What each wrote before, all see behind.
+/// Barrier of a team: announces this block, and waits for the others. Writes before it are visible to all after it.
 DEVICE void meet(unsigned *counter, unsigned wanted) {
   __threadfence();
   atomicAdd(counter, 1u);
@@ -117,9 +117,9 @@ DEVICE void meet(unsigned *counter, unsigned wanted) {
   }
   __threadfence();
 }
-/// The two halves of meet, for one thread of a block, with the cheapest instructions: what the block wrote before, all see that have waited.
+/// The two halves of meet for one thread of a block, with the cheapest instructions: writes before count_up are visible after the wait.
 DEVICE void count_up(unsigned *counter) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory"); }
-/// A wait that never ends is an error of the program: the kernel gives up after a minute or so.
+/// A wait that never ends is a bug: the kernel traps after about a minute.
 DEVICE void wait_for_count(const unsigned *counter, unsigned wanted) {
   constexpr unsigned MOST_TRIES = 1u << 27;
   unsigned found, tries = 0;
@@ -129,14 +129,14 @@ DEVICE void wait_for_count(const unsigned *counter, unsigned wanted) {
       __trap();
   } while (static_cast<int>(found - wanted) < 0);
 }
-/// Words that other blocks wrote: out of L2, since a multiprocessor's own cache may be behind.
+/// Reads a word that other blocks wrote from L2, because the L1 cache of the multiprocessor may be stale.
 DEVICE std::uint32_t load_fresh(const std::uint32_t *from) { return __ldcg(from); }
 DEVICE void copy_four_fresh(std::uint32_t *to, const std::uint32_t *from) {
   *reinterpret_cast<uint4 *>(to) = __ldcg(reinterpret_cast<const uint4 *>(from));
 }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 constexpr bool HAS_CLUSTERS = true;
-/// Waits for all threads of the cluster's blocks; what each wrote before, all see behind.
+/// Waits for all threads of the cluster; writes before the barrier are visible to all after it.
 DEVICE void sync_cluster() { asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory"); }
 #else
 constexpr bool HAS_CLUSTERS = false;
@@ -145,18 +145,18 @@ DEVICE void sync_cluster() {}
 DEVICE std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) {
   return __funnelshift_r(low, high, static_cast<unsigned>(by));
 }
-/// The same number, of which the compiler keeps nothing in registers that it could find again.
+/// Returns the same number, but hides its value from the compiler, so that derived values are recomputed instead of kept in registers.
 DEVICE int not_known(int number) {
   asm volatile("" : "+r"(number));
   return number;
 }
 DEVICE void raise_flag(int *flag) { atomicExch(flag, 1); }
-/// The host may look at it at any time.
-DEVICE void tell_host(int *told) {
-  *static_cast<volatile int *>(told) = 1;
+/// Sets a flag that the host may read at any time.
+DEVICE void raise_host_flag(int *flag) {
+  *static_cast<volatile int *>(flag) = 1;
   __threadfence_system();
 }
-/// Bits of a word come in any order to the same word.
+/// Sets bits of a word; the result does not depend on the order of calls.
 DEVICE void add_bits(std::uint32_t *word, std::uint32_t bits) { atomicOr(word, bits); }
 DEVICE void add_count(unsigned long long *counter, int by) { atomicAdd(counter, static_cast<unsigned long long>(by)); }
 
@@ -167,7 +167,7 @@ DEVICE int least(int a, int b) { return a < b ? a : b; }
 DEVICE int most(int a, int b) { return a > b ? a : b; }
 DEVICE int whole_parts(int count, int part) { return (count + part - 1) / part; }
 
-/// Sum over the lanes, in one order whatever the hardware does; all lanes have it.
+/// Returns the sum over the lanes, in a fixed order, to all lanes.
 template <class Number> DEVICE Number warp_sum(Number mine) {
   UNROLL(5)
   for (int mask = LANES / 2; mask > 0; mask /= 2)

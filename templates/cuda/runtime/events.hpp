@@ -1,4 +1,4 @@
-// Lists of what fired, and sums over them: each warp lists bits in rising order and adds rows in that order.
+// Lists of the neurons that fired, and sums over them: each warp lists bits in ascending order and adds rows in this order.
 #ifndef SNNC_EVENTS_HPP
 #define SNNC_EVENTS_HPP
 
@@ -7,7 +7,7 @@
 
 namespace snnc {
 
-/// Writes the places of all bits of the lanes' words to `ids`, rising; returns how many.
+/// Writes the positions of all set bits of the lanes' words to `ids`, ascending; returns their number.
 DEVICE int list_bits(std::uint32_t word, int lane, std::uint16_t *ids) {
   const int own = bits_set(word);
   int upto = own;
@@ -23,7 +23,7 @@ DEVICE int list_bits(std::uint32_t word, int lane, std::uint16_t *ids) {
   return count;
 }
 
-/// The word of bits first ... last - 1 that begins at bit `start`.
+/// Returns the word that begins at bit `start`, masked to bits first ... last - 1.
 DEVICE std::uint32_t word_between(const std::uint32_t *words, int start, int first, int last) {
   if (start >= last || start + 32 <= first)
     return 0;
@@ -35,7 +35,7 @@ DEVICE std::uint32_t word_between(const std::uint32_t *words, int start, int fir
   return word;
 }
 
-/// Adds the rows that the first `count` listed ids name, in their order.
+/// Adds the rows of the first `count` listed ids, in order.
 template <class Number> DEVICE float add_rows(float sum, int count, const Number *rows, int stride, const Warp &warp) {
   constexpr int AHEAD = 8;
   int k = 0;
@@ -54,7 +54,7 @@ template <class Number> DEVICE float add_rows(float sum, int count, const Number
   return sum;
 }
 
-/// Sets what events name to 1: a warp takes a row, in which ids rise.
+/// Sets the values at events to 1; a warp processes a row, whose ids ascend.
 DEVICE void mark(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to,
                  const Warp &warp) {
   for (int row = warp.index; row < rows; row += warp.count) {
@@ -67,9 +67,9 @@ DEVICE void mark(const std::uint64_t *begin, const std::uint32_t *ids, int rows,
   }
 }
 
-/// Packs numbers into bits; raises the flag, and the host's, where one is neither 0 nor 1.
-DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *told, const Warp &warp) {
-  // Words whose numbers a warp has on their way at a time.
+/// Packs numbers into bits; raises the flags of the device and of the host if a number is neither 0 nor 1.
+DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *host_flag, const Warp &warp) {
+  // Number of words whose numbers a warp loads at a time.
   constexpr int AHEAD = 4;
   const int words = whole_parts(values, 32);
   const long long all = static_cast<long long>(rows) * words;
@@ -88,7 +88,7 @@ DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits
         bits[first + i] = word;
         if (wrong != 0) {
           raise_flag(flag);
-          tell_host(told);
+          raise_host_flag(host_flag);
         }
       }
     }

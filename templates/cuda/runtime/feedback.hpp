@@ -1,4 +1,4 @@
-// Populations that feed back to each other: how their time loop is shared out to teams of blocks, and its launches.
+// Populations that feed back to each other: the division of their time loop among teams of blocks, and its launches.
 #ifndef SNNC_FEEDBACK_HPP
 #define SNNC_FEEDBACK_HPP
 
@@ -10,16 +10,16 @@ namespace snnc {
 
 constexpr std::size_t shared_bytes(int sums) { return warp_bytes(sums) * (MOST_THREADS / LANES); }
 
-/// What the user of a session may choose; 0 leaves it to the program. `near`: KiB of weights that a block keeps in its shared memory, at most.
+/// Choices of the user of a session; 0 leaves a choice to the program. `near`: maximum KiB of weights that a block keeps in shared memory.
 struct TeamWishes {
   int team_blocks, tile, clusters, near;
 };
 
-/// A component's kernels, for one sample and for a tile of samples at a time, and how they are launched.
+/// The kernels of a component, for one sample and for a tile of samples at a time, and their launches.
 template <class Net> class Feedback {
 public:
   using Kernel = void (*)(WHOLE_GRID Net net, WHOLE_GRID Run run);
-  /// A way through the steps: its kernels (none: there is no such way), and the sums that a lane keeps for a sample.
+  /// A direction in time: its kernels (null: this direction does not exist), and the sums that a lane keeps per sample.
   struct Way {
     Kernel narrow, wide;
     int sums;
@@ -59,7 +59,7 @@ public:
 
 private:
   static int at_once(const Way &way, int tile) { return blocks_at_once(way.of(tile), 1, way.bytes(tile)); }
-  /// Where weights in shared memory end that begin after `begin` bytes.
+  /// Returns the maximum end of the weights in shared memory, which begin at byte `begin`.
   static std::size_t most_near(std::size_t begin, const TeamWishes &wishes) {
     return std::min(std::max(most_shared(), begin), begin + static_cast<std::size_t>(wishes.near) * 1024);
   }

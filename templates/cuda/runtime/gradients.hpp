@@ -1,4 +1,4 @@
-// Gradients of parameters: every warp owns elements and gathers what reaches them, so no sum depends on who comes first.
+// Gradients of parameters: every warp gathers the contributions to its own elements, so sums do not depend on the order of warps.
 #ifndef SNNC_GRADIENTS_HPP
 #define SNNC_GRADIENTS_HPP
 
@@ -11,9 +11,9 @@ namespace snnc {
 struct Slices {
   float *data;
   int count, numbers;
-  /// Rows of a slice.
+  /// Number of rows per slice.
   int length;
-  /// Sums of later segments are there already.
+  /// Whether it already contains the sums of later segments.
   bool more;
   DEVICE float &at(int slice, std::size_t number) const {
     return data[static_cast<std::size_t>(slice) * static_cast<std::size_t>(numbers) + number];
@@ -22,7 +22,7 @@ struct Slices {
     float &place = at(slice, number);
     place = more ? place + sum : sum;
   }
-  /// The same for a sum that runs over all segments by itself.
+  /// The same for a sum over all segments.
   DEVICE Slices whole() const { return {data, count, numbers, length, false}; }
   DEVICE int first(int slice, int rows) const { return least(rows, slice * length); }
 };

@@ -1,4 +1,4 @@
-// Numbers of 16 bits: how they are rounded and read, and products of fragments of them with float32 sums.
+// 16-bit numbers: rounding, reading, and products of their fragments with float32 sums.
 #ifndef SNNC_HALF_HPP
 #define SNNC_HALF_HPP
 
@@ -17,13 +17,13 @@ DEVICE float number_of(std::uint32_t bits) {
   return number;
 }
 
-/// A product of fragments, A [16][16] by rows with B [16][8] by columns (PTX ISA, mma.m16n8k16), without tensor cores:
-/// lane 4 g + t holds of A rows g and g + 8, of B column g, of the sums rows g and g + 8 of columns 2 t and 2 t + 1.
+/// A product of fragments A [16][16] (row-major) and B [16][8] (column-major), as mma.m16n8k16 of the PTX ISA, without tensor cores:
+/// lane 4 g + t has rows g and g + 8 of A, column g of B, and rows g and g + 8 of columns 2 t and 2 t + 1 of the sums.
 #if defined(SNNC_ON_HOST)
 template <class Half> void multiply_by_shuffles(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], int lane) {
   const int row = lane / 4 * 4, column = lane % 4 * 8;
   std::uint32_t rows[4][4], columns[8][2];
-  // Lanes hand each other two numbers at a time: fewer switches of fibers.
+  // Lanes exchange two numbers at a time, to reduce switches of fibers.
   for (int half = 0; half < 2; ++half) {
     const std::uint64_t *all = machine().exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
     for (int part = 0; part < 4; ++part) {
@@ -64,7 +64,7 @@ DEVICE void multiply_by_shuffles(float (&sums)[4], const std::uint32_t (&a)[4], 
 /// bfloat16: the upper half of a float.
 struct BFloat16 {
   static constexpr std::uint32_t ONE = 0x3f80;
-  /// Whether its range is narrower than that of a float.
+  /// Whether its range is smaller than that of float.
   static constexpr bool NARROW = false;
   /// Whether tensor cores multiply it.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -73,14 +73,14 @@ struct BFloat16 {
   static constexpr bool TENSOR_CORES = true;
 #endif
 
-  /// The nearest one, ties to even.
+  /// Rounds to the nearest value, ties to even.
   DEVICE static std::uint32_t of(float number) {
     const std::uint32_t bits = bits_of(number);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
       return bits >> 16 | 0x40u;
     return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
   }
-  /// Of the lower 16 bits.
+  /// Returns the value of the lower 16 bits.
   DEVICE static float number(std::uint32_t bits) { return number_of(bits << 16); }
   DEVICE static float bounded(float number) { return number; }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -108,7 +108,7 @@ struct Float16 {
   static constexpr bool NARROW = true;
   static constexpr float MOST = 65504;
 
-  /// The number, or the nearest one that is finite here.
+  /// Clamps a number to the finite range of float16.
   DEVICE static float bounded(float number) { return number > MOST ? MOST : number < -MOST ? -MOST : number; }
 #if defined(__CUDA_ARCH__)
   DEVICE static std::uint32_t of(float number) {
@@ -122,15 +122,15 @@ struct Float16 {
     return found;
   }
 #else
-  /// The nearest one, ties to even.
+  /// Rounds to the nearest value, ties to even.
   DEVICE static std::uint32_t of(float number) {
     const std::uint32_t bits = bits_of(number), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u)
       return sign | 0x7e00u;
-    // 65520, half way from the largest one to what would be the next.
+    // 65520, half way between the largest float16 value and the next power of two.
     if (size >= 0x477ff000u)
       return sign | 0x7c00u;
-    // Below 2^-14 numbers are whole multiples of 2^-24, which is what the last bit of a float behind 0.5 stands for.
+    // Below 2^-14, values are multiples of 2^-24, the unit of the last bit of a float between 0.5 and 1.
     if (size < 0x38800000u)
       return sign | (bits_of(number_of(size) + 0.5f) - bits_of(0.5f));
     return sign | ((size + 0xfffu + (size >> 13 & 1u) - (112u << 23)) >> 13);
@@ -156,7 +156,7 @@ struct Float16 {
 #else
   DEVICE static std::uint32_t pair(float low, float high) { return of(low) | of(high) << 16; }
 #if defined(__CUDA_ARCH__)
-  /// Two products of half the depth, which is what sm_75 has.
+  /// sm_75 supports only products of half the depth, so two are needed.
   DEVICE static void multiply(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], int) {
     UNROLL(2)
     for (int half = 0; half < 2; ++half)

@@ -1,4 +1,4 @@
-// Starts kernels: on the device, or as fibers of the processor in a check.
+// Launches of kernels: on the device or, in a check, as fibers on the CPU.
 #ifndef SNNC_LAUNCH_HPP
 #define SNNC_LAUNCH_HPP
 
@@ -12,7 +12,7 @@
 
 namespace snnc {
 
-/// Blocks of a cluster, threads of a block, and bytes of its shared memory.
+/// Blocks per cluster, threads per block, and bytes of shared memory per block.
 struct ClusterSize {
   int blocks, threads;
   std::size_t shared;
@@ -20,12 +20,12 @@ struct ClusterSize {
 
 #if defined(SNNC_ON_HOST)
 
-/// A check has few and small blocks: waiting, teams and slices come up all the same.
+/// A check has few and small blocks, which still exercise waiting, teams and slices.
 inline int threads_of_block() { return 2 * LANES; }
 
 template <class... Given> int blocks_at_once(void (*)(Given...), int, std::size_t) { return 4; }
 
-/// Blocks of a launch that could use `wanted` and whose threads go on to the next piece of work: few in a check.
+/// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work: few in a check.
 inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 4)); }
 
 inline std::size_t most_shared() { return 232448; }
@@ -33,17 +33,17 @@ inline std::size_t most_shared() { return 232448; }
 template <class... Given, class... Passed>
 void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
   host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), shared, together,
                             [&] { kernel(arguments...); });
 }
 
-/// Blocks of so many threads, which wait for none of each other.
+/// Launches blocks of `threads` threads that do not wait for each other.
 template <class... Given, class... Passed>
 void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
   host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, false, [&] { kernel(arguments...); });
 }
@@ -55,30 +55,30 @@ void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t 
   launch(kernel, sharing.blocks(), shared, true, arguments...);
 }
 
-/// Blocks of so many threads, all resident, so that they can wait for each other.
+/// Launches blocks of `threads` threads that are all resident, so that they can wait for each other.
 template <class... Given, class... Passed>
 void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
   host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, true, [&] { kernel(arguments...); });
 }
 
-/// Blocks of so many threads that the device holds at the same time, one on a multiprocessor.
+/// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor.
 template <class... Given> int resident_blocks(void (*)(Given...), int, std::size_t) { return 4; }
 
-/// Whether the device multiplies fragments of both kinds of 16 bits.
+/// Returns whether the device multiplies fragments of both 16-bit types.
 inline bool has_fragments() { return true; }
 inline bool has_clusters() { return true; }
 
-/// Whether the device can run such clusters of a kernel.
+/// Returns whether the device can run clusters of this size of a kernel.
 template <class... Given> bool runs_clusters(void (*)(Given...), const ClusterSize &) { return true; }
 
-/// Starts clusters that need nothing of each other, in any order.
+/// Launches independent clusters, which run in any order.
 template <class... Given, class... Passed>
 void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
   host::Machine::here().run(
       static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), size.shared, false, [&] { kernel(arguments...); },
@@ -89,10 +89,10 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
 
 inline int threads_of_block() { return MOST_THREADS; }
 
-/// Blocks of a launch that could use `wanted` and whose threads go on to the next piece of work.
+/// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work.
 inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 1 << 20)); }
 
-/// Bytes of shared memory that a block of the device may have.
+/// Returns the maximum bytes of shared memory per block.
 inline std::size_t most_shared() {
   int most = 0;
   device::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device::current()), "shared memory of the device");
@@ -100,7 +100,7 @@ inline std::size_t most_shared() {
 }
 
 template <class... Given> void allow_shared(void (*kernel)(Given...), std::size_t shared) {
-  // Up to here every kernel may have it unasked.
+  // Kernels may use this amount without setting an attribute.
   constexpr std::size_t USUAL = 48 * 1024;
   if (shared <= USUAL)
     return;
@@ -109,22 +109,22 @@ template <class... Given> void allow_shared(void (*kernel)(Given...), std::size_
       "shared memory");
 }
 
-/// Blocks of a kernel that the device holds at the same time, `each` of them at most on a multiprocessor.
+/// Returns the number of blocks of a kernel that are resident at the same time, at most `each` per multiprocessor.
 template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each, std::size_t shared) {
   int processors = 0, resident = 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
   device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, MOST_THREADS, shared), "occupancy");
   if (resident == 0)
-    throw std::runtime_error("a kernel finds no room on the device's multiprocessors");
+    throw std::runtime_error("a kernel does not fit on a multiprocessor of the device");
   return processors * std::min(each, resident);
 }
 
-/// Blocks of so many threads, which wait for none of each other.
+/// Launches blocks of `threads` threads that do not wait for each other.
 template <class... Given, class... Passed>
 void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   if (shared > 0)
     allow_shared(kernel, shared);
@@ -133,11 +133,11 @@ void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_
                 "launch");
 }
 
-/// `together`: all blocks are resident, so that they can wait for each other.
+/// Launches a kernel. `together`: all blocks are resident, so that they can wait for each other.
 template <class... Given, class... Passed>
 void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   allow_shared(kernel, shared);
   const void *function = reinterpret_cast<const void *>(kernel);
@@ -148,7 +148,7 @@ void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool toget
                 "launch");
 }
 
-// Clusters came with CUDA 11.8.
+// Clusters need CUDA 11.8.
 #if CUDART_VERSION >= 11080
 
 /// A launch of blocks in clusters.
@@ -164,7 +164,7 @@ public:
     config.attrs = &attribute;
     config.numAttrs = 1;
   }
-  /// Of whole teams, each a cluster.
+  /// A launch in which each team is a cluster.
   ClusterLaunch(const Sharing &sharing, std::size_t shared)
       : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
   ClusterLaunch(const ClusterLaunch &) = delete;
@@ -176,7 +176,7 @@ private:
   cudaLaunchConfig_t config{};
 };
 
-/// Clusters of this launch that the device holds at once; 0 where it has none of that size.
+/// Returns the number of resident clusters of this launch; 0 if the device does not support this size.
 template <class... Given> int clusters_at_once(void (*kernel)(Given...), const ClusterLaunch &wanted, int blocks) {
   constexpr int PORTABLE = 8;
   int has = 0, most = 0;
@@ -185,13 +185,13 @@ template <class... Given> int clusters_at_once(void (*kernel)(Given...), const C
       cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
       (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
       cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
-  // A size that the device does not have is an error of the question only.
+  // A size that the device does not support makes only this query fail.
   if (!known)
     cudaGetLastError();
   return known ? most : 0;
 }
 
-/// Whether the device can run all teams at once as clusters of blocks.
+/// Returns whether the device can run all teams at once as clusters.
 template <class... Given> bool forms_clusters(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared) {
   if (sharing.team_blocks == 1)
     return false;
@@ -205,11 +205,11 @@ template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing 
 
 #endif
 
-/// Blocks of so many threads, all resident, so that they can wait for each other.
+/// Launches blocks of `threads` threads that are all resident, so that they can wait for each other.
 template <class... Given, class... Passed>
 void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   allow_shared(kernel, shared);
   device::check(cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)),
@@ -217,7 +217,7 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
                 "launch");
 }
 
-/// Blocks of so many threads that the device holds at the same time, one on a multiprocessor; 0 if it holds none.
+/// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor; 0 if none fits.
 template <class... Given> int resident_blocks(void (*kernel)(Given...), int threads, std::size_t shared) {
   int processors = 0, resident = 0;
   if (shared > most_shared())
@@ -228,21 +228,21 @@ template <class... Given> int resident_blocks(void (*kernel)(Given...), int thre
   return resident > 0 ? processors : 0;
 }
 
-/// Whether the device has clusters of blocks (sm_90 and newer).
+/// Returns whether the device supports clusters (sm_90 and newer).
 inline bool has_clusters() {
   int major = 0;
   device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device::current()), "compute capability");
   return major >= 9;
 }
 
-/// Whether the device multiplies fragments of both kinds of 16 bits (sm_80 and newer).
+/// Returns whether the device multiplies fragments of both 16-bit types (sm_80 and newer).
 inline bool has_fragments() {
   int major = 0;
   device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device::current()), "compute capability");
   return major >= 8;
 }
 
-/// Whether the device can run such clusters of a kernel.
+/// Returns whether the device can run clusters of this size of a kernel.
 template <class... Given> bool runs_clusters(void (*kernel)(Given...), const ClusterSize &size) {
   if (size.shared > most_shared())
     return false;
@@ -256,11 +256,11 @@ template <class... Given> bool runs_clusters(void (*kernel)(Given...), const Clu
   return size.blocks == 1 && resident > 0;
 }
 
-/// Starts clusters that need nothing of each other, in any order.
+/// Launches independent clusters, which run in any order.
 template <class... Given, class... Passed>
 void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
-                "a launch takes the addresses of arguments, and converts none");
+                "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   void **given = const_cast<void **>(pointers);
   const void *function = reinterpret_cast<const void *>(kernel);
@@ -276,7 +276,7 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
                 "launch");
 }
 
-/// Starts all teams, resident at the same time.
+/// Launches all teams, resident at the same time.
 template <class... Given, class... Passed>
 void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared, const Passed &...arguments) {
 #if CUDART_VERSION >= 11080

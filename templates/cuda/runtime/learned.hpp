@@ -1,4 +1,4 @@
-// A learned parameter on the device: its numbers, the slices of its gradient, what the optimiser keeps.
+// A learned parameter on the device: its values, the slices of its gradient, and the moments of the optimiser.
 #ifndef SNNC_LEARNED_HPP
 #define SNNC_LEARNED_HPP
 
@@ -11,10 +11,10 @@ struct Learned {
   float *value, *moment1, *moment2;
   Slices gradient;
   float *moment3 = nullptr;
-  /// What rounding lost of a weight that has float16 values.
+  /// Rounding errors of a float16 weight.
   float *remainder = nullptr;
 
-  /// The gradient of a number: slices in their order.
+  /// Returns the gradient of an element: the sum of its slices, in order.
   DEVICE float gradient_of(int i) const {
     float sum = 0;
     for (int slice = 0; slice < gradient.count; ++slice)
@@ -23,16 +23,16 @@ struct Learned {
   }
 };
 
-/// The nearest float16 number; beyond them, the largest.
+/// Rounds to the nearest finite float16 value.
 DEVICE float nearest_half(float value) { return Float16::number(Float16::of(Float16::bounded(value))); }
 
-/// Calls act(number) for every number of an array, shared by all threads of the grid.
+/// Calls act(index) for every element of an array; all threads of the grid share the elements.
 template <class Act> DEVICE void for_each_number(int numbers, const Act &act) {
   for (int i = block_index() * block_size() + thread_index(); i < numbers; i += grid_size() * block_size())
     act(i);
 }
 
-/// Of each input, whether it holds what is no spike.
+/// For each input, whether it contains values other than spikes.
 struct Flags {
   const int *data;
   int count;
@@ -44,13 +44,13 @@ struct Flags {
   }
 };
 
-/// Makes all numbers NaN where one of the flags is raised.
+/// Sets all values to NaN if a flag is raised.
 DEVICE void spoil_flagged(const int *flags, int count, float *numbers, int size) {
   for_each_number(Flags{flags, count}.raised() ? size : 0, [=](int i) { numbers[i] = NAN; });
 }
 
-/// The gradient in the order of the model: a dense weight's numbers [inputs][outputs] turned round (`inputs` of 0: as they lie).
-/// `more`: it is added to what is there.
+/// Writes a gradient in the model's order: that of a dense weight, [inputs][outputs], is transposed (`inputs` 0: not transposed).
+/// `more`: adds to the destination.
 DEVICE void gather(const Slices &gradient, int inputs, bool more, float *to) {
   const int outputs = inputs == 0 ? 1 : gradient.numbers / inputs;
   for_each_number(gradient.numbers, [=](int i) {
@@ -60,7 +60,7 @@ DEVICE void gather(const Slices &gradient, int inputs, bool more, float *to) {
   });
 }
 
-/// copy [outputs][inputs] of weights [inputs][outputs], which the backward pass reads along its inputs.
+/// Writes the copy [outputs][inputs] of weights [inputs][outputs], which the backward pass reads along the inputs.
 DEVICE void turn_weights(const float *weights, int inputs, int outputs, float *copy) {
   for_each_number(inputs * outputs, [=](int i) { copy[i] = weights[i % inputs * outputs + i / inputs]; });
 }

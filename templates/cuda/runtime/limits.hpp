@@ -1,4 +1,4 @@
-// Which spikes of a step leave their source where more fire than it may send: the lowest ids, or those with the lowest scores.
+// Spike limits: if more neurons fire than a source may send, the lowest ids or those with the lowest random scores are sent.
 #ifndef SNNC_LIMITS_HPP
 #define SNNC_LIMITS_HPP
 
@@ -6,19 +6,19 @@
 
 namespace snnc {
 
-/// How many spikes of a source are sent in a step, and the key of the choice (below 0: the lowest ids): parameters of the network.
+/// Maximum number of spikes that a source sends per step, and the random key (negative: lowest ids first): parameters of the network.
 struct SpikeLimit {
   const float *capacity, *key;
 };
 
-/// A bijection of the unsigned integers of 32 bits in which every bit depends on every other.
+/// A bijection of 32-bit unsigned integers in which every result bit depends on all bits.
 DEVICE std::uint32_t mixed(std::uint32_t x) {
   x = (x ^ x >> 16) * 0x85EBCA6Bu;
   x = (x ^ x >> 13) * 0xC2B2AE35u;
   return x ^ x >> 16;
 }
 
-/// The lowest `count` bits that are set.
+/// Returns the lowest `count` set bits.
 DEVICE std::uint32_t lowest_bits(std::uint32_t word, int count) {
   std::uint32_t left = word;
   for (int i = 0; i < count; ++i)
@@ -26,7 +26,7 @@ DEVICE std::uint32_t lowest_bits(std::uint32_t word, int count) {
   return word ^ left;
 }
 
-/// Bits of a word whose scores are below a bound; `first` is the id of bit 0.
+/// Returns the set bits of a word whose scores are below a bound; `first` is the id of bit 0.
 DEVICE std::uint32_t bits_below(std::uint32_t word, int first, std::uint32_t of_step, std::uint32_t bound) {
   std::uint32_t found = 0;
   for (std::uint32_t left = word; left != 0; left &= left - 1) {
@@ -36,8 +36,8 @@ DEVICE std::uint32_t bits_below(std::uint32_t word, int first, std::uint32_t of_
   return found;
 }
 
-/// Writes the spikes of a row that are sent at a step to `sent`, which may be the row itself; returns how many are dropped. All lanes of
-/// a warp call it.
+/// Writes the spikes of a row that are sent at a step to `sent`, which may be the row itself; returns the number of dropped spikes. All
+/// lanes of a warp must call it.
 DEVICE int limit_row(const std::uint32_t *spikes, int words, const SpikeLimit &limit, int step, std::uint32_t *sent, int lane) {
   const int capacity = static_cast<int>(*limit.capacity);
   const float key = *limit.key;
@@ -64,7 +64,7 @@ DEVICE int limit_row(const std::uint32_t *spikes, int words, const SpikeLimit &l
       before += shuffle(upto, LANES - 1);
     }
   } else {
-    // No two ids have the same score, so there is a bound below which as many lie as are sent; its bits are found from the highest on.
+    // All scores differ, so some bound separates the spikes to send; its bits are determined from the highest on.
     const std::uint32_t of_step = mixed(static_cast<std::uint32_t>(key) * 0x9E3779B1u + static_cast<std::uint32_t>(step) * 0x85EBCA77u);
     std::uint32_t bound = 0;
     for (int bit = 31; bit >= 0; --bit) {
@@ -80,7 +80,7 @@ DEVICE int limit_row(const std::uint32_t *spikes, int words, const SpikeLimit &l
   return dropped;
 }
 
-/// Whether a spike of a row was dropped.
+/// Returns whether a spike of a row was dropped.
 DEVICE bool is_dropped(const std::uint32_t *spikes, const std::uint32_t *sent, int id) {
   return ((spikes[id / 32] & ~sent[id / 32]) >> (id % 32) & 1u) != 0;
 }

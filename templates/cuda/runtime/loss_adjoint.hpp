@@ -1,4 +1,4 @@
-// No loss: whoever runs the sequence gives the adjoint of the record of every step.
+// No loss: the caller sets the adjoint of the record at every step.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 
@@ -9,7 +9,7 @@ namespace snnc {
 inline int adjoint_slots(int steps) { return steps; }
 inline int loss_rows(int, int) { return 0; }
 
-/// No class needs a score of all steps.
+/// Scores over all steps are not needed.
 constexpr bool SCORED = false;
 DEVICE double score_of(const LossTask &, int, int) { return 0; }
 

@@ -1,4 +1,4 @@
-// The loss and the adjoint of its record: cross entropy of the maximum over time, which goes to the first step that holds it.
+// The loss and the adjoint of its record: cross entropy of the maximum over time, whose first step receives the adjoint.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 
@@ -7,10 +7,10 @@
 namespace snnc {
 
 inline int adjoint_slots(int steps) { return steps; }
-/// A warp takes a sample.
+/// A warp processes a sample.
 inline int loss_rows(int, int batch) { return batch; }
 
-/// What a class has over all steps; it is found before, for all samples and classes at once.
+/// The score of a class over all steps; it is computed beforehand, for all samples and classes at once.
 constexpr bool SCORED = true;
 DEVICE double score_of(const LossTask &task, int b, int c) {
   float best = task.record[task.place(0, b, c)];

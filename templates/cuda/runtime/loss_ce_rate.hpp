@@ -7,10 +7,10 @@
 namespace snnc {
 
 inline int adjoint_slots(int steps) { return steps; }
-/// A warp takes a step of a sample.
+/// A warp processes a step of a sample.
 inline int loss_rows(int steps, int batch) { return steps * batch; }
 
-/// No class needs a score of all steps.
+/// Scores over all steps are not needed.
 constexpr bool SCORED = false;
 DEVICE double score_of(const LossTask &, int, int) { return 0; }
 

@@ -1,4 +1,4 @@
-// The loss and the adjoint of its record: squared error of the count of spikes.
+// The loss and the adjoint of its record: squared error of the spike counts.
 #ifndef SNNC_LOSS_HPP
 #define SNNC_LOSS_HPP
 
@@ -7,11 +7,11 @@
 
 namespace snnc {
 
-/// The adjoint is the same at every step: one row holds it. A warp takes a sample.
+/// The adjoint is the same at every step, so one row is stored. A warp processes a sample.
 inline int adjoint_slots(int) { return 1; }
 inline int loss_rows(int, int batch) { return batch; }
 
-/// What a class has over all steps; it is found before, for all samples and classes at once.
+/// The score of a class over all steps; it is computed beforehand, for all samples and classes at once.
 constexpr bool SCORED = true;
 DEVICE double score_of(const LossTask &task, int b, int c) { return sum_over_steps(task, b, c); }
 

@@ -1,4 +1,4 @@
-// Memory of the device, seen from the host. In a check on the processor it is the host's own.
+// Device memory, managed by the host. In a check on the CPU it is host memory.
 #ifndef SNNC_MEMORY_HPP
 #define SNNC_MEMORY_HPP
 
@@ -17,12 +17,12 @@ namespace device {
 inline void *take(std::size_t bytes) {
   void *found = std::malloc(bytes);
   if (found == nullptr)
-    throw std::runtime_error("no memory for " + std::to_string(bytes) + " bytes");
+    throw std::runtime_error("out of memory: " + std::to_string(bytes) + " bytes were requested");
   return found;
 }
 inline void release(void *memory) { std::free(memory); }
-inline int *take_told(std::size_t count) { return static_cast<int *>(std::calloc(count, sizeof(int))); }
-inline void release_told(int *told) { std::free(told); }
+inline int *take_host_flags(std::size_t count) { return static_cast<int *>(std::calloc(count, sizeof(int))); }
+inline void release_host_flags(int *flags) { std::free(flags); }
 inline void clear(void *to, std::size_t bytes) {
   note("clear", stream());
   std::memset(to, 0, bytes);
@@ -32,12 +32,12 @@ inline void upload(void *to, const void *from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 inline void download(void *to, const void *from, std::size_t bytes) { upload(to, from, bytes); }
-/// `to` lies in front of `from` where they overlap.
+/// Copies memory; if the ranges overlap, `to` must be before `from`.
 inline void copy(void *to, const void *from, std::size_t bytes) {
   note("copy", stream());
   std::memmove(to, from, bytes);
 }
-/// Whether kernels can read this memory.
+/// Returns whether kernels can read this memory.
 inline bool is_device_memory(const void *) { return true; }
 inline int check_ready() { return 0; }
 inline std::string name() { return "host check"; }
@@ -46,27 +46,27 @@ inline std::string name() { return "host check"; }
 
 inline void *take(std::size_t bytes) {
   void *found = nullptr;
-  check(cudaMalloc(&found, bytes), "no device memory");
+  check(cudaMalloc(&found, bytes), "allocation of device memory");
   return found;
 }
-/// What was started may still use it.
+/// Releases memory that pending work may still use.
 inline void release(void *memory) {
   cudaStreamSynchronize(stream());
   cudaFree(memory);
 }
-/// Numbers of the host that kernels write, all 0.
-inline int *take_told(std::size_t count) {
+/// Allocates host integers that kernels can write, all 0.
+inline int *take_host_flags(std::size_t count) {
   void *found = nullptr;
-  check(cudaHostAlloc(&found, count * sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped), "no pinned memory");
+  check(cudaHostAlloc(&found, count * sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped), "allocation of pinned memory");
   std::memset(found, 0, count * sizeof(int));
   return static_cast<int *>(found);
 }
-inline void release_told(int *told) { cudaFreeHost(told); }
+inline void release_host_flags(int *flags) { cudaFreeHost(flags); }
 inline void clear(void *to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, stream()), "clear"); }
 inline void copy(void *to, const void *from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
 }
-/// Whether kernels can read this memory.
+/// Returns whether kernels can read this memory.
 inline bool is_device_memory(const void *memory) {
   cudaPointerAttributes found;
   if (cudaPointerGetAttributes(&found, memory) != cudaSuccess) {
@@ -75,7 +75,7 @@ inline bool is_device_memory(const void *memory) {
   }
   return found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
 }
-/// Whether the host's memory is pinned: of what is not, the driver has made a copy when an asynchronous copy to the device returns.
+/// Returns whether host memory is pinned. For other memory, an asynchronous copy to the device returns when the driver has copied it.
 inline bool is_pinned(const void *memory) {
   cudaPointerAttributes found;
   if (cudaPointerGetAttributes(&found, memory) != cudaSuccess) {
@@ -84,7 +84,7 @@ inline bool is_pinned(const void *memory) {
   }
   return found.type == cudaMemoryTypeHost;
 }
-/// Memory of the host has been read, or can be, when they return; between two places of the device they return at once.
+/// Copies between host and device: on return, host memory has been read or can be read. Copies within the device return at once.
 inline void upload(void *to, const void *from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "copy to the device");
   if (is_pinned(from))
@@ -95,7 +95,7 @@ inline void download(void *to, const void *from, std::size_t bytes) {
   if (!is_device_memory(to))
     finish();
 }
-/// Returns the device that SNNC_CUDA_DEVICE names, or the thread's own; refuses to go on where there is none that can run this.
+/// Returns the device that SNNC_CUDA_DEVICE names, or the current device of the thread; throws if it cannot run this program.
 inline int check_ready() {
   int count = 0, together = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0)
@@ -105,26 +105,26 @@ inline int check_ready() {
   if (named != nullptr && *named != 0)
     device = std::atoi(named);
   use(device);
-  check(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, device), "no attributes of the device");
+  check(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, device), "attributes of the device");
   if (together == 0)
-    throw std::runtime_error("the CUDA device has no cooperative launch");
+    throw std::runtime_error("the CUDA device does not support cooperative launches");
   return device;
 }
 inline std::string name() {
   cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, current()), "no properties of the device");
+  check(cudaGetDeviceProperties(&properties, current()), "properties of the device");
   return properties.name;
 }
 
 #endif
 
-/// Bytes of all arrays of the program, as its profile tells.
+/// Bytes of all arrays of the program, for its profile.
 inline std::size_t &bytes_taken() {
   static std::size_t bytes = 0;
   return bytes;
 }
 
-/// An array on the device that keeps its room when it shrinks.
+/// An array on the device that keeps its memory when it shrinks.
 template <class T> class Array {
 public:
   Array() = default;
@@ -140,12 +140,12 @@ public:
   }
   ~Array() { give_back(); }
 
-  /// `count` numbers, all 0.
+  /// Resizes to `count` elements, all 0.
   void resize(std::size_t count) {
     make_room(count);
     clear();
   }
-  /// `count` numbers, whatever they are.
+  /// Resizes to `count` elements without initialising them.
   void make_room(std::size_t count) {
     if (count > room) {
       give_back();
@@ -178,15 +178,15 @@ private:
   std::size_t room = 0, used = 0;
 };
 
-/// What kernels tell the host: it reads the numbers whenever it likes, without waiting.
-class Told {
+/// Integers through which kernels notify the host, which can read them at any time without waiting.
+class HostFlags {
 public:
-  explicit Told(std::size_t count) : numbers(take_told(count)) {}
-  Told(const Told &) = delete;
-  Told &operator=(const Told &) = delete;
-  ~Told() { release_told(numbers); }
+  explicit HostFlags(std::size_t count) : numbers(take_host_flags(count)) {}
+  HostFlags(const HostFlags &) = delete;
+  HostFlags &operator=(const HostFlags &) = delete;
+  ~HostFlags() { release_host_flags(numbers); }
   int *data() const { return numbers; }
-  /// Returns a number, and makes it 0 again.
+  /// Returns an integer and resets it to 0.
   int take(std::size_t index) {
     volatile int &place = numbers[index];
     const int found = place;

@@ -1,4 +1,4 @@
-// Products of rows of numbers with matrices; numbers that are 0 in all rows of a tile cost nothing.
+// Products of rows of numbers with matrices; inputs that are 0 in all rows of a tile are skipped.
 #ifndef SNNC_PRODUCTS_HPP
 #define SNNC_PRODUCTS_HPP
 
@@ -6,13 +6,13 @@
 
 namespace snnc {
 
-/// Rows of a left factor, by the distance of its elements from row to row and along a row.
+/// A left factor, given by the distances between its elements from row to row and along a row.
 struct View {
   const float *data;
   std::size_t down, along;
 };
 
-/// Adds chosen rows from the `j`-th on, each times the samples' factors, as long as there are AHEAD of them: so many are in flight.
+/// Adds the chosen rows from the `j`-th on, times the factors of the samples, in groups of AHEAD rows, which are loaded together.
 template <int AHEAD, int TILE, class Number> DEVICE void add_groups(float (&sums)[TILE], int &j, int count, const float *factors,
                                                                     const Number *below, const std::uint16_t *chosen, int stride) {
   for (; j + AHEAD <= count; j += AHEAD) {
@@ -28,7 +28,7 @@ template <int AHEAD, int TILE, class Number> DEVICE void add_groups(float (&sums
   }
 }
 
-/// sums[s] += sum over k < depth of left[s][k] * matrix[k][column], for s < rows; a read of the matrix serves all rows.
+/// sums[s] += sum over k < depth of left[s][k] * matrix[k][column], for s < rows; each element of the matrix is read once for all rows.
 template <int TILE, class Number> DEVICE void add_product(float (&sums)[TILE], const View &left, int rows, int depth, const Number *matrix,
                                                           int stride, int column, const Warp &warp) {
   float *factors = warp.factors();
@@ -53,7 +53,7 @@ template <int TILE, class Number> DEVICE void add_product(float (&sums)[TILE], c
     sync_warp();
     const Number *below = matrix + static_cast<std::size_t>(first) * static_cast<std::size_t>(stride) + column;
     int j = 0;
-    // A lone sample leaves registers for all of them.
+    // With a single sample, there are enough registers to load all rows of a group.
     add_groups<TILE == 1 ? LANES : LANES / 2>(sums, j, count, factors, below, chosen, stride);
     add_groups<8>(sums, j, count, factors, below, chosen, stride);
     add_groups<1>(sums, j, count, factors, below, chosen, stride);

@@ -1,4 +1,4 @@
-// A population with a recurrence of its own, one way through time: by a core that keeps its weights on chip, or as other feedbacks run.
+// A population with a dense recurrence, in one pass: run by a core that keeps the weights on chip, or like other feedbacks.
 #ifndef SNNC_RECURRENT_HPP
 #define SNNC_RECURRENT_HPP
 
@@ -11,7 +11,7 @@ template <class Way> class Recurrent {
 public:
   using Net = typename Way::Net;
 
-  /// `wanted`: a core runs where the device has room for one.
+  /// `wanted`: uses a core if the device has room for it.
   void lay_out(int batch, bool wanted) { on_chip = wanted && core.choose(batch); }
 
   void run(const Net &net, const Run &run, Feedback<Net> &otherwise) {

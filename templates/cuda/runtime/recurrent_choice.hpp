@@ -1,4 +1,4 @@
-// What a step of a recurrent core takes: a prediction from rates measured on an H100, by which one of a population's few shapes is chosen.
+// Predicted time of a recurrent core, from rates measured on an H100; it chooses one of the few shapes of a population.
 #ifndef SNNC_RECURRENT_CHOICE_HPP
 #define SNNC_RECURRENT_CHOICE_HPP
 
@@ -8,9 +8,9 @@
 
 namespace snnc {
 
-/// A shape of a recurrent core, as the prediction sees it: per block and step, `products` of fragments (mma) or of numbers, words of 4
-/// bytes that go through shared memory, bytes that come from other blocks, and how many times 32 neurons of a sample a warp has; weights of
-/// a block.
+/// A shape of a recurrent core, as the prediction sees it: per block and step, `products` (of mma fragments or of float32 values), 4-byte
+/// words that pass through shared memory, bytes from other blocks, and units (32 neurons of a sample) per warp; and the number of weights
+/// of a block.
 struct RecurrentPlan {
   bool tensor_cores, back, over_memory;
   int blocks, samples, warps;
@@ -20,14 +20,14 @@ struct RecurrentPlan {
   std::size_t shared;
 };
 
-/// Clusters that an H100 holds at once, where a multiprocessor holds one block. The choice asks this one device, so that it is the same on all
-/// that can run a shape: results are then the same bits.
+/// Clusters that are resident on an H100 with one block per multiprocessor. The choice always uses this device, so that it is the same on all
+/// devices that can run a shape, and results are the same bits.
 inline int nominal_clusters(int blocks) { return blocks <= 1 ? 132 : blocks <= 2 ? 66 : blocks <= 4 ? 30 : blocks <= 8 ? 15 : 7; }
 
-/// Teams of that one device whose blocks reach each other over memory: a block a multiprocessor.
+/// Teams on that device whose blocks communicate through memory: one block per multiprocessor.
 inline int nominal_teams(int blocks) { return std::max(1, 132 / blocks); }
 
-/// Blocks of a shape that fit on a multiprocessor at a time.
+/// Number of blocks of a shape that fit on a multiprocessor.
 inline int blocks_on_processor(const RecurrentPlan &plan) {
   if (plan.over_memory)
     return 1;
@@ -35,14 +35,14 @@ inline int blocks_on_processor(const RecurrentPlan &plan) {
   return std::max(1, std::min(THREADS / (plan.warps * 32), static_cast<int>(SHARED / (plan.shared + 1024))));
 }
 
-/// Clocks of a step where `resident` blocks share a multiprocessor: fitted to the parts of a step that kernels of this kind took on an H100
-/// (256 neurons; clusters of 2, 4 and 8 blocks; 8 and 16 samples), within 15 % of them. What lies outside of that is an extrapolation.
+/// Clocks of a step if `resident` blocks share a multiprocessor: fitted to measured parts of steps on an H100 (256 neurons; clusters of 2, 4
+/// and 8 blocks; 8 and 16 samples), within 15 % of them. Everything outside this range is an extrapolation.
 inline double recurrent_step_clocks(const RecurrentPlan &plan, int resident) {
-  // Clocks of a fragment's product, of a multiplication of numbers and of a word of shared memory for a multiprocessor.
+  // Clocks of a multiprocessor for a product of fragments, a float32 multiplication, and a word of shared memory.
   constexpr double FRAGMENT = 2048 / 1213.0, NUMBER = 1 / 128.0, WORD = 1 / 32.0;
-  // Of a barrier of a block; of words to arrive from other blocks, and for each byte.
+  // Clocks of a block barrier, of the arrival of words from other blocks, and per byte of these.
   constexpr double BARRIER = 60, ARRIVAL = 270, BYTE = 0.028;
-  // Over memory: a count by one thread that another sees, and barriers of the block; bytes a clock out of L2.
+  // Through memory: clocks until a count by one thread is visible to another, with the block barriers; bytes per clock from L2.
   constexpr double COUNT = 1660 + 3 * BARRIER, MEMORY_BYTES = 30;
   const double exchange = plan.over_memory   ? COUNT + plan.exchanged / MEMORY_BYTES
                           : plan.blocks == 1 ? BARRIER
@@ -53,9 +53,9 @@ inline double recurrent_step_clocks(const RecurrentPlan &plan, int resident) {
   return exchange + products + neurons + work * resident;
 }
 
-/// Seconds of a run of so many samples and steps.
+/// Returns the seconds of a run of `batch` samples and `steps` steps.
 inline double recurrent_seconds(const RecurrentPlan &plan, int batch, int steps) {
-  // A launch and the weights of a block come first.
+  // The launch and the loading of a block's weights come first.
   constexpr double CLOCKS = 1.66e9, START = 1.5e-6, WEIGHT = 2.6e-10;
   const int clusters = (batch + plan.samples - 1) / plan.samples, each = blocks_on_processor(plan);
   const int one = plan.over_memory ? nominal_teams(plan.blocks) : nominal_clusters(plan.blocks), all = one * each;

@@ -1,4 +1,4 @@
-// A population with a dense recurrence, one way through time: its shapes, the choice among them, and the launch.
+// The recurrent core of a population in one pass: its shapes, the choice among them, and the launch.
 #ifndef SNNC_RECURRENT_CORE_CUH
 #define SNNC_RECURRENT_CORE_CUH
 
@@ -11,30 +11,30 @@
 
 namespace snnc {
 
-/// Shapes of a population, each a kernel of its own.
+/// Shapes of a population; each is a separate kernel.
 template <class... Shapes> struct ShapeList {};
 
-/// The shapes that are compiled for a population, of which one is chosen: two at most, since each takes the compiler's time. Up to 256
-/// neurons one of them needs no clusters.
+/// The shapes that are compiled for a population, one of which is chosen at run time: at most two plus one for older devices, because each
+/// takes compile time. For up to 256 neurons, one of them needs no clusters.
 template <class Way> struct ShapesOf {
   static constexpr int WORDS = parts_of(Way::SIZE, 32);
-  /// A block keeps all weights in its registers.
+  /// A single block keeps all weights in its registers.
   using SmallMma = MmaShape<Way, 1, 1, (WORDS <= 2 ? 8 : 16)>;
-  /// Factors that are to be rounded are rounded whatever the batch.
+  /// If factors are to be rounded, they are rounded for any batch size, so there is no float32 shape.
   using Small = std::conditional_t<Way::PARTS == 1, ShapeList<SmallMma>, ShapeList<Float32Shape<Way, 1, 8>, SmallMma>>;
-  /// For few samples eight blocks share the neurons; for many each block has eight samples, and second halves of weights in shared memory.
+  /// For few samples, eight blocks share the neurons; for many, each block has eight samples and keeps the low halves of weights in shared memory.
   using Middle = ShapeList<MmaShape<Way, 8, 1, 8>, MmaShape<Way, 1, 1, 16>>;
   /// A block has 32 neurons; the last shape of these lists is for devices without clusters.
   template <Link LINK> using Over = MmaShape<Way, WORDS, 1, 16, LINK>;
   using Large = ShapeList<MmaShape<Way, 8, 1, 16>, Over<Link::OLD_DEVICE>>;
   using Largest = ShapeList<MmaShape<Way, 16, 1, 16>, MmaShape<Way, 16, 2, 16>, Over<Link::OLD_DEVICE>>;
-  /// More than the blocks of a cluster have room for.
+  /// For weights that do not fit in the blocks of a cluster.
   using Beyond = ShapeList<Over<Link::MEMORY>>;
   using UpToClusters = std::conditional_t<(WORDS <= 16), Large, std::conditional_t<(WORDS <= 32), Largest, Beyond>>;
   using All = std::conditional_t<(WORDS <= 4), Small, std::conditional_t<(WORDS <= 8), Middle, UpToClusters>>;
 };
 
-/// What the prediction asks of a shape.
+/// Returns the properties of a shape for the prediction.
 template <class Shape> RecurrentPlan plan_of(bool tensor_cores, bool back, double products, double words) {
   return {tensor_cores,
           back,
@@ -67,8 +67,8 @@ template <class Way, class Shapes = typename ShapesOf<Way>::All> class Recurrent
 public:
   using Net = typename Way::Net;
 
-  /// Chooses a shape for so many samples, or takes the one of that number; false where the device can run none. Which one depends on the
-  /// device only by what it cannot run: results of a network and a batch are the same bits on any number of multiprocessors.
+  /// Chooses a shape for `batch` samples, or the shape with the given number; false if the device can run none. The choice depends on the
+  /// device only through the shapes that it cannot run, so results of a network and a batch have the same bits on any number of multiprocessors.
   bool choose(int batch, int number = -1) { return choose_of(batch, number, Shapes()); }
 
   void run(const Net &net, const Run &run) {
@@ -87,7 +87,7 @@ public:
 
 private:
   using Kernel = void (*)(WHOLE_GRID Net, WHOLE_GRID Run);
-  /// A shape; of one over memory, teams that the device holds at once, and words of memory that a team needs.
+  /// A chosen shape; if its blocks communicate through memory, the number of resident teams, and the words of memory per team.
   struct Choice {
     Kernel kernel = nullptr;
     RecurrentPlan plan{};
@@ -105,7 +105,7 @@ private:
     const auto consider = [&](auto shape) {
       using Shape = decltype(shape);
       ++at;
-      // A check on the processor has clusters, and need not compile what is for devices without them.
+      // A check on the CPU has clusters, so shapes for devices without clusters are not compiled.
       if constexpr (Shape::FITS && !(ON_HOST && Shape::LINK == Link::OLD_DEVICE)) {
         Choice made{recurrent_kernel<Way, Shape>, plan_of(shape)};
         if constexpr (Shape::OVER_MEMORY)

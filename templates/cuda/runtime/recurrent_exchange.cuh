@@ -1,7 +1,7 @@
-// What blocks of a cluster send each other in a step, and how factors of mma fragments are read from it.
+// Exchange of spikes and deltas between the blocks of a cluster in a step, and reading of mma factors from it.
 //
-// Inputs are taken 32 at a time, as two fragments of depth 16 (`half` 0 and 1). Any order of the inputs is as good as another as long as
-// weights have the same: here register b of lane 4 g + c of fragment `half` holds inputs 4 c + 2 half + b and that + 16, so that a word of
+// Inputs are processed 32 at a time, as two fragments of depth 16 (`half` 0 and 1). The order of inputs is arbitrary as long as the weights
+// have the same order: here register b of lane 4 g + c of fragment `half` has inputs 4 c + 2 half + b and that + 16, so that a word of
 // 32 spikes becomes factors by a shift and a mask.
 #ifndef SNNC_RECURRENT_EXCHANGE_CUH
 #define SNNC_RECURRENT_EXCHANGE_CUH
@@ -10,10 +10,10 @@
 
 namespace snnc {
 
-/// The first of the two inputs (the other is 16 further) in register b of a lane of part c.
+/// Returns the first of the two inputs (the other is 16 higher) in register b of a lane of part c.
 ANYWHERE constexpr int input_of(int half, int b, int c) { return 4 * c + 2 * half + b; }
 
-/// Hands words to a block of the cluster; a block that is alone waits by its own barrier.
+/// Sends words to a block of the cluster; a single block only stores them and uses its own barrier.
 template <int BLOCKS, int WORDS> DEVICE void put_words(const std::uint32_t (&words)[WORDS], Place to, Place barrier) {
   if constexpr (BLOCKS > 1)
     send(to, words, barrier);
@@ -21,40 +21,40 @@ template <int BLOCKS, int WORDS> DEVICE void put_words(const std::uint32_t (&wor
     store_shared(to, words);
 }
 
-/// The same place in a block of the cluster.
+/// Returns the same address in a block of the cluster.
 template <int BLOCKS> DEVICE Place place_of(Place own, int target) {
   return BLOCKS > 1 ? place_in(own, target < BLOCKS ? target : 0) : own;
 }
 
-/// Spikes as bits: [sample][32 neurons]. WORDS: those of a row that are read.
+/// Exchange of spikes as bits: [sample][32 neurons]. WORDS: words of a row that are read.
 template <class Units, int PARTS, int WORDS> struct SpikeExchange {
   static constexpr int FACTORS = 1;
-  /// Words of 32 neurons of a sample.
+  /// Words per 32 neurons of a sample.
   static constexpr int CHUNK = 1;
-  /// A spike is 2 as a number of 16 bits, of either kind: one bit.
+  /// A spike is 2 in both 16-bit types, which is a single bit.
   static constexpr float ONE = 2.0f;
-  /// Words that a warp sends at once.
+  /// Words that a warp sends in one store.
   static constexpr int WIDTH = Units::CHUNKS % 4 == 0 && Units::OF_WARP % 4 == 0   ? 4
                                : Units::CHUNKS % 2 == 0 && Units::OF_WARP % 2 == 0 ? 2
                                                                                    : 1;
-  /// Words of a row; eight rows begin in eight banks.
+  /// Words per row; eight consecutive rows begin in eight different banks.
   static constexpr int ROW = (parts_of(larger_of(WORDS, Units::BLOCKS *Units::CHUNKS), WIDTH) | 1) * WIDTH;
   static constexpr int SLOT_BYTES = parts_of(Units::SAMPLES * ROW, 4) * 16, SENT_BYTES = Units::BLOCKS * Units::ALL * 4;
 
-  /// 32 spikes from an input on; a row has a word more than is asked for.
+  /// Returns 32 spikes from an input on; a row has one word of padding.
   DEVICE static std::uint32_t bits(const char *slot, int sample, int input) {
     const std::uint32_t *row = reinterpret_cast<const std::uint32_t *>(slot) + sample * ROW + input / 32;
     return shift_right(row[0], row[1], input % 32);
   }
 
-  /// The factors of a lane of part c.
+  /// Reads the factors of a lane of part c.
   DEVICE static void read(const char *slot, int sample, int word, int c, int half, std::uint32_t (&factors)[1][2]) {
     const std::uint32_t bits = rotate_left(reinterpret_cast<const std::uint32_t *>(slot)[sample * ROW + word], 11 - 4 * c);
     factors[0][0] = bits << (3 - 2 * half) & 0x40004000u;
     factors[0][1] = bits << (2 - 2 * half) & 0x40004000u;
   }
 
-  /// Sends the words of a warp's units to a slot of all blocks, a lane to each.
+  /// Sends the words of a warp's units to a slot of all blocks, one lane per block.
   DEVICE static void send_units(const std::uint32_t (&words)[Units::OF_WARP], Place slot, Place barrier, int rank, int warp, int lane) {
     const int target = least(lane, Units::RECEIVERS - 1);
     const Place to = place_of<Units::RECEIVERS>(slot, target), arrive = place_of<Units::RECEIVERS>(barrier, target);
@@ -70,7 +70,7 @@ template <class Units, int PARTS, int WORDS> struct SpikeExchange {
     }
   }
 
-  /// The words of spikes of a step before the segment.
+  /// Fills a slot with the spikes of a step before the segment.
   template <class Way> DEVICE static void fill(const typename Way::Net &net, const Run &run, char *slot, int n, int first) {
     constexpr int FILLED = parts_of(Way::SIZE, 32);
     for (int i = thread_index(); i < Units::SAMPLES * FILLED; i += block_size())
@@ -79,16 +79,16 @@ template <class Units, int PARTS, int WORDS> struct SpikeExchange {
   }
 };
 
-/// Deltas as bfloat16, in one part or in two (what the first leaves over): [sample][32 neurons][half][c][part][b].
+/// Exchange of deltas as bfloat16, in one part or two (the second is the rounding error of the first): [sample][32 neurons][half][c][part][b].
 template <class Units, int PARTS, int WORDS> struct DeltaExchange {
   static constexpr int FACTORS = PARTS;
   static constexpr float ONE = 1.0f;
-  /// Words of 32 neurons of a sample.
+  /// Words per 32 neurons of a sample.
   static constexpr int CHUNK = 16 * PARTS;
-  /// Words of a row; rows that are read at once lie in different banks.
+  /// Words per row; rows that are read at the same time are in different banks.
   static constexpr int ROW = larger_of(WORDS, Units::BLOCKS *Units::CHUNKS) * CHUNK + 8 * PARTS;
   static constexpr int SLOT_BYTES = Units::SAMPLES * ROW * 4, SENT_BYTES = Units::BLOCKS * Units::ALL * CHUNK * 4;
-  /// Lanes that send a chunk, 16 bytes each, and blocks that a lane sends to.
+  /// Lanes that send a chunk, 16 bytes each, and blocks to which a lane sends.
   static constexpr int PIECES = CHUNK / 4, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::RECEIVERS, AT_ONCE);
 
   DEVICE static void read(const char *slot, int sample, int word, int c, int half, std::uint32_t (&factors)[PARTS][2]) {
@@ -106,15 +106,15 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
     }
   }
 
-  /// The word of a part of neurons p and p + 16 of a chunk.
+  /// Returns the index of the word with a part of neurons p and p + 16 of a chunk.
   DEVICE static int place(int p, int part) { return (p >> 1 & 1) * 8 * PARTS + p / 4 * 2 * PARTS + part * 2 + (p & 1); }
-  /// The lane that holds a word: of pair p lane p has the first part, and lane p + 16 the second.
+  /// Returns the lane that has a word: lane p has the first part of pair p, lane p + 16 the second.
   DEVICE static int holder(int word) {
     const int half = word / (8 * PARTS), c = word / (2 * PARTS) % 4, part = word / 2 % PARTS, b = word % 2;
     return input_of(half, b, c) + 16 * part;
   }
 
-  /// The word of a lane: of its own delta and of the one 16 neurons from here.
+  /// Returns the word of a lane, from its own delta and the delta of the neuron at a distance of 16.
   DEVICE static std::uint32_t word_of(float delta, int lane) {
     const float other = shuffle_xor(delta, 16);
     const float low = lane < 16 ? delta : other, high = lane < 16 ? other : delta;
@@ -125,10 +125,10 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
     return part == 0 ? first : BFloat16::pair(low - BFloat16::number(first), high - number_of(first & 0xffff0000u));
   }
 
-  /// Sends the words of a warp's units to a slot of all blocks, a few lanes to each.
+  /// Sends the words of a warp's units to a slot of all blocks, a few lanes per block.
   DEVICE static void send_units(const std::uint32_t (&words)[Units::OF_WARP], Place slot, Place barrier, int rank, int warp, int lane) {
     const int piece = lane % PIECES;
-    // Places of several blocks take more registers than words of several units, or the other way round.
+    // Either the addresses of several blocks or the words of several units are kept in registers, whichever needs fewer.
     constexpr int EACH = TARGETS == 1 ? 1 : Units::OF_WARP;
     UNROLL(16)
     for (int begin = 0; begin < Units::OF_WARP; begin += EACH) {
@@ -169,7 +169,7 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
   }
 };
 
-/// Deltas as float32: [sample][neuron].
+/// Exchange of deltas as float32: [sample][neuron].
 template <class Units, int INPUTS> struct FloatExchange {
   static constexpr int CHUNK = 32;
   static constexpr int ROW = (larger_of(INPUTS, Units::BLOCKS *Units::CHUNKS * 32) + 3) / 4 * 4;

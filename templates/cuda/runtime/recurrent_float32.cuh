@@ -1,8 +1,8 @@
-// The recurrent core in float32 without tensor cores: a cluster of blocks owns one sample, and keeps all weights in registers.
+// The recurrent core in float32 without tensor cores: a cluster of blocks processes one sample and keeps all weights in registers.
 //
-// A warp has some inputs, a lane a neuron of each chunk of 32 of the block's. Forward, inputs that did not fire are skipped four at a time.
-// Sums have one order: that of inputs in a warp, then that of warps, so results are the same bits on any number of multiprocessors; another
-// number of blocks or warps changes it.
+// A warp has some inputs, and a lane has one neuron of each chunk of 32 neurons of the block. In the forward pass, inputs that did not fire
+// are skipped four at a time. Sums have a fixed order (inputs of a warp, then warps), so results have the same bits on any number of
+// multiprocessors; a different number of blocks or warps changes the order.
 #ifndef SNNC_RECURRENT_FLOAT32_CUH
 #define SNNC_RECURRENT_FLOAT32_CUH
 
@@ -14,13 +14,13 @@ namespace snnc {
 
 template <class Way, class Shape> class Float32Products;
 
-/// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns a sample.
+/// Compile-time division of the work: a cluster of BLOCKS blocks with WARPS warps processes a sample.
 template <class Way, int BLOCKS_OF, int WARPS_OF> struct Float32Shape {
   static constexpr int BLOCKS = BLOCKS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 1;
   static constexpr Link LINK = Link::CLUSTER;
   static constexpr bool OVER_MEMORY = false;
   static constexpr int CHUNKS = parts_of(parts_of(Way::SIZE, 32), BLOCKS), NEURONS = CHUNKS * 32;
-  /// Inputs of a warp, whole fours, and of all warps.
+  /// Inputs per warp, a multiple of four, and inputs of all warps.
   static constexpr int OWN_INPUTS = parts_of(parts_of(Way::SIZE, WARPS), 4) * 4, INPUTS = OWN_INPUTS * WARPS;
 
   using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS>;
@@ -33,7 +33,7 @@ template <class Way, int BLOCKS_OF, int WARPS_OF> struct Float32Shape {
   static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS && CHUNKS <= WARPS;
 };
 
-/// Products of a block's weights, and the registers that hold them.
+/// The weights of a block, in registers, and their products.
 template <class Way, class Shape> class Float32Products {
 public:
   DEVICE void load(const typename Way::Net &net, int rank, float *, char *) {
@@ -60,9 +60,9 @@ public:
       sums[warp() * Shape::NEURONS + j * 32 + lane_index()] = found[j];
   }
 
-  /// The sum over all inputs, behind a barrier of the block.
+  /// Returns the sum over all inputs; to be called after a block barrier.
   DEVICE float sum(const float *sums, int, int neuron) const {
-    // Two chains: adding numbers one by one would wait for each.
+    // Two accumulators, so that an addition need not wait for the previous one.
     float even = 0, odd = 0;
     UNROLL(16)
     for (int i = 0; i < Shape::WARPS; i += 2) {

@@ -1,8 +1,8 @@
-// The time loop of a recurrent core: what blocks of a cluster own, what they exchange in a step, and the neurons' own steps.
+// The time loop of a recurrent core: the neurons of each block of a cluster, the exchange in a step, and the steps of the neurons.
 //
-// A block multiplies what all neurons gave DELAY steps ago by the weights of its own neurons, which stay on it (Shape::Products), sums meet
-// in shared memory, then a lane does the step of a neuron of a sample and sends what it gives to all blocks. There is no other barrier of
-// the cluster than that: words are counted as they come in. Blocks that are no cluster do the same through memory, with a barrier a step.
+// A block multiplies what all neurons sent DELAY steps ago by the weights of its own neurons, which it keeps on chip (Shape::Products). Sums
+// are added in shared memory; then a lane runs the step of a neuron of a sample and sends the result to all blocks. There is no other cluster
+// barrier: arriving words are counted. Blocks that do not form a cluster exchange through memory instead, with a barrier per step.
 #ifndef SNNC_RECURRENT_LOOP_CUH
 #define SNNC_RECURRENT_LOOP_CUH
 
@@ -10,9 +10,9 @@
 
 namespace snnc {
 
-/// Where things lie in a block's shared memory, in bytes, and how many slots the exchange has: so many that a block never writes what
-/// another still reads. Where they find no room there is one for a delay of 1, and blocks say when they have read (with a longer delay one
-/// of them could say so twice before another did once). BLOCKS: those that write here.
+/// Layout of a block's shared memory, in bytes, and the number of slots of the exchange: enough that a block never overwrites values that
+/// another still reads. If these do not fit, there is one slot for a delay of 1, and blocks signal when they have read it (with a longer
+/// delay, a block could signal twice before another signals once). BLOCKS: blocks that write to this one.
 template <class Way, int BLOCKS, int SLOT_BYTES, int SUM_BYTES, int WEIGHT_BYTES> struct SharedRoom {
   static constexpr int MOST = 232448, BARRIERS = (2 * Way::DELAY + 2) * 16, SUMS = BARRIERS, WEIGHTS = SUMS + SUM_BYTES,
                        EXCHANGE = WEIGHTS + WEIGHT_BYTES;
@@ -34,7 +34,7 @@ public:
 
   DEVICE void go() {
     if constexpr (Shape::OVER_MEMORY) {
-      // A team has several groups of samples, one after the other.
+      // A team processes several groups of samples, one after another.
       products.load(net, rank, sums, shared_memory() + Room::WEIGHTS);
       UNROLL(1)
       for (; first < run.batch; first += grid_size() / Shape::BLOCKS * Shape::SAMPLES) {
@@ -48,7 +48,7 @@ public:
       take_steps();
     }
     clock.end();
-    // A block that has ended could not be written to.
+    // Other blocks must not write to a block that has ended.
     if constexpr (CLUSTER)
       sync_cluster();
   }
@@ -62,7 +62,7 @@ private:
   using Room = typename Shape::Room;
   using Ring = MemoryRing<Exchange, Units, Way::DELAY>;
   static constexpr int UNITS = Units::OF_WARP;
-  /// Registers are full of weights.
+  /// Whether weights fill the registers.
   static constexpr bool WIDE = Shape::REGISTERS > 32;
 
   const Net &net;
@@ -70,7 +70,7 @@ private:
   const int rank;
   int first;
   const int warp, lane;
-  /// Messages of the groups of samples before.
+  /// Number of messages of earlier groups of samples.
   int given_before = 0;
   Mbarrier *const barriers;
   float *const sums;
@@ -97,7 +97,7 @@ private:
   DEVICE Ring ring() const { return Ring(run.counters, block_index() / Shape::BLOCKS, grid_size() / Shape::BLOCKS, rank); }
 
   template <class Call> DEVICE void for_each_unit(const Call &call) {
-    // Where registers are full of weights, addresses are found anew in each turn.
+    // If weights fill the registers, addresses are recomputed in each iteration.
     const int own_warp = WIDE ? not_known(warp) : warp;
     UNROLL(16)
     for (int i = 0; i < UNITS; ++i) {
@@ -107,7 +107,7 @@ private:
     }
   }
 
-  /// Turn n takes what turn n - DELAY gave.
+  /// Returns the slot that iteration n reads: the one written in iteration n - DELAY.
   DEVICE static int slot_of(int n) { return (n + Way::DELAY) % Room::SLOTS; }
   DEVICE char *slot(int n) const { return shared_memory() + Room::EXCHANGE + slot_of(n) * Exchange::SLOT_BYTES; }
   DEVICE Mbarrier *free_barrier() const { return barriers + 2 * Way::DELAY; }
@@ -166,7 +166,7 @@ private:
     clock.part(1);
     step(n, given);
     clock.part(2);
-    // With a delay of 1 a block has waited for what all of its warps gave; with more, sums of the next turn would come too soon.
+    // With a delay of 1, a block has already waited for all of its warps; otherwise, sums of the next iteration could be written too early.
     if (!CLUSTER || Way::DELAY > 1)
       sync_block();
     if constexpr (Shape::OVER_MEMORY)
@@ -174,7 +174,7 @@ private:
         ring().give(slot(n), given_before + n);
   }
 
-  /// Leaves in the slot of turn n what is sent of its spikes; those before the segment were chosen when it was theirs to be.
+  /// Reduces the slot of iteration n to the spikes that are sent; those before the segment have already been chosen.
   DEVICE void limit(int n) {
     if (n < 0)
       return;
@@ -185,7 +185,7 @@ private:
     sync_block();
   }
 
-  /// Waits for what all blocks gave in turn n.
+  /// Waits for the words that all blocks sent in iteration n.
   DEVICE void await(int n) {
     if constexpr (Shape::OVER_MEMORY)
       return ring().take(slot(n), given_before + n);
@@ -195,7 +195,7 @@ private:
       expect_bytes(barrier, Exchange::SENT_BYTES);
   }
 
-  /// One step of the warp's neurons, and what others need of it.
+  /// Runs one step of the warp's neurons, and sends their results.
   DEVICE void step(int n, const Given (&given)[UNITS]) {
     const int t = Way::step(run, n);
     std::uint32_t words[UNITS], bits[UNITS][Neuron::OUTPUTS];
@@ -217,7 +217,7 @@ private:
         words[i] = bits[i][Way::OUT];
       }
     });
-    // Later than above, so that what this turn and the next one read are not held at the same time.
+    // Loaded later than above, so that the values of this and the next iteration are not in registers at the same time.
     if constexpr (WIDE)
       read_ahead(n + 1);
     if (n + Way::DELAY < run.steps) {
@@ -238,7 +238,7 @@ private:
 
 template <class Way, class Shape, class Clock = NoClock> KERNEL_OF(Shape::THREADS, 1)
 void recurrent_kernel(WHOLE_GRID typename Way::Net net, WHOLE_GRID Run run) {
-  // Nobody starts what a device cannot run.
+  // Shapes that the device cannot run are never launched, so their kernels are empty.
   constexpr bool CLUSTERS_FIT = Shape::BLOCKS == 1 || Shape::LINK == Link::MEMORY || COMPILES_CLUSTERS == (Shape::LINK == Link::CLUSTER);
   if constexpr ((ON_HOST || CLUSTERS_FIT) && (!Shape::TENSOR_CORES || COMPILES_FRAGMENTS))
     RecurrentLoop<Way, Shape, Clock>(net, run).go();

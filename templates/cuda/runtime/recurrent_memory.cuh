@@ -1,7 +1,7 @@
-// How blocks that are no cluster hand each other what their neurons gave: through memory, with a count of the blocks that have written.
+// Exchange between blocks that do not form a cluster: through memory, with a count of the blocks that have written.
 //
-// A block that writes what it gave in some turn has waited for what all gave DELAY turns before, so all have read what they gave 2 DELAY turns
-// before: the ring has as many slots.
+// A block that writes the results of an iteration has waited for all results of DELAY iterations before. So all blocks have read the results
+// of 2 DELAY iterations before, and a ring of 2 DELAY slots suffices.
 #ifndef SNNC_RECURRENT_MEMORY_CUH
 #define SNNC_RECURRENT_MEMORY_CUH
 
@@ -9,21 +9,21 @@
 
 namespace snnc {
 
-/// Words between the counters of teams: they lie in different lines of the caches.
+/// Words between the counters of teams, which are thus in different cache lines.
 constexpr int COUNTER_WORDS = 32;
 
-/// What the blocks of a team share in memory: a counter, and a ring of slots, in which a block's words of all samples lie together.
+/// Memory shared by the blocks of a team: a counter, and a ring of slots, in which a block's words of all samples are contiguous.
 template <class Exchange, class Units, int DELAY> class MemoryRing {
 public:
   static constexpr int ROW_WORDS = Units::CHUNKS * Exchange::CHUNK, OWN_WORDS = Units::SAMPLES * ROW_WORDS, SLOTS = 2 * DELAY,
                        WORDS = parts_of(SLOTS * Units::BLOCKS * OWN_WORDS, COUNTER_WORDS) * COUNTER_WORDS;
 
-  /// `memory`: counters of all teams, 0 at first, then their rings.
+  /// `memory`: counters of all teams, initially 0, then their rings.
   DEVICE MemoryRing(unsigned *memory, int team, int teams, int own_rank)
       : counter(memory + team * COUNTER_WORDS), ring(memory + teams * COUNTER_WORDS + static_cast<std::size_t>(team) * WORDS),
         rank(own_rank) {}
 
-  /// Hands over the block's own words of a slot in shared memory, which all of its threads have written: those of the team's message `number`.
+  /// Publishes the block's own words of a slot in shared memory, which all of its threads have written, as message `number` of the team.
   DEVICE void give(const char *slot, int number) const {
     std::uint32_t *to = place(number) + rank * OWN_WORDS;
     for (int i = thread_index(); i < OWN_WORDS; i += block_size())
@@ -33,7 +33,7 @@ public:
       count_up(counter);
   }
 
-  /// Takes message `number` of all blocks into a slot, for all threads.
+  /// Copies message `number` of all blocks to a slot; called by all threads.
   DEVICE void take(char *slot, int number) const {
     if (thread_index() == 0)
       wait_for_count(counter, static_cast<unsigned>(Units::BLOCKS) * (static_cast<unsigned>(number) + 1));
@@ -56,7 +56,7 @@ private:
   int rank;
 
   DEVICE std::uint32_t *place(int number) const { return ring + number % SLOTS * (Units::BLOCKS * OWN_WORDS); }
-  /// The word of a slot in shared memory that is word i of a block's own.
+  /// Returns the position in a slot of word i of a block.
   DEVICE static int at(int block, int i) { return i / ROW_WORDS * Exchange::ROW + block * ROW_WORDS + i % ROW_WORDS; }
 };
 

@@ -1,11 +1,11 @@
-// The recurrent core on tensor cores: a cluster of blocks owns 8 samples or a few times 8, its blocks own neurons, whose weights they keep
+// The recurrent core on tensor cores: a cluster of blocks processes 8 samples or a multiple; each block keeps the weights of its own neurons
 // for all steps.
 //
-// Weights are split in two numbers of 16 bits where results are to be as exact as float32: spikes are exact, so a forward product is two
-// products of fragments; deltas are split too, and a backward product is three. Fragments of weights stay in registers; where there are too
-// many, their second halves lie in shared memory. Warps share a block's neurons and inputs; their sums meet in shared memory and are added
-// in one order, so that results are the same bits whichever clusters run first and on any number of multiprocessors. Another number of
-// blocks or warps changes the order of sums.
+// For results as exact as float32, weights are split into two 16-bit values: spikes are exact, so a forward product needs two products of
+// fragments; deltas are also split, and a backward product needs three. Weight fragments stay in registers; if these do not suffice, the low
+// halves are in shared memory. Warps share the neurons and inputs of a block; their sums are added in shared memory in a fixed order, so
+// results have the same bits for any order of clusters and any number of multiprocessors. A different number of blocks or warps changes the
+// order of sums.
 #ifndef SNNC_RECURRENT_MMA_CUH
 #define SNNC_RECURRENT_MMA_CUH
 
@@ -17,8 +17,8 @@ namespace snnc {
 
 template <class Way, class Shape> class MmaProducts;
 
-/// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns 8 GROUPS samples, or a team of them
-/// that reach each other over memory has 8 GROUPS samples at a time.
+/// Compile-time division of the work: a cluster of BLOCKS blocks with WARPS warps processes 8 GROUPS samples; a team of blocks that
+/// communicate through memory processes 8 GROUPS samples at a time.
 template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = Link::CLUSTER> struct MmaShape {
   static constexpr Link LINK = LINK_OF;
   static constexpr bool OVER_MEMORY = LINK != Link::CLUSTER;
@@ -27,7 +27,7 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = 
   static constexpr int ALL_WORDS = parts_of(Way::SIZE, 32), CHUNKS = parts_of(ALL_WORDS, BLOCKS), NEURONS = CHUNKS * 32,
                        TILES = NEURONS / 16;
 
-  /// Words that go through shared memory in a step where so many groups of warps share the neurons, and the others the inputs.
+  /// Returns the words that pass through shared memory in a step if `tile_groups` groups of warps share the neurons, and the warps of a group the inputs.
   static constexpr int traffic(int tile_groups) {
     const int factors = Way::BACK ? 16 * Way::PARTS : 8;
     return tile_groups * ALL_WORDS * factors + 2 * (WARPS / tile_groups) * NEURONS;
@@ -40,7 +40,7 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = 
     return best;
   }
   static constexpr int TILE_GROUPS = best_groups(), OWN_TILES = TILES / TILE_GROUPS;
-  /// Parts of the inputs, and words of 32 inputs that a warp takes.
+  /// Parts of the inputs, and words of 32 inputs per warp.
   static constexpr int INPUT_PARTS = WARPS / TILE_GROUPS, OWN_WORDS = parts_of(ALL_WORDS, INPUT_PARTS),
                        READ_WORDS = INPUT_PARTS * OWN_WORDS;
 
@@ -48,7 +48,7 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = 
   using Exchange = std::conditional_t<Way::BACK, DeltaExchange<Own, Way::PARTS, READ_WORDS>, SpikeExchange<Own, Way::PARTS, READ_WORDS>>;
 
   static constexpr int FRAGMENTS = OWN_TILES * OWN_WORDS * 2, MOST_REGISTERS = 64;
-  /// Whether second halves of weights lie in shared memory, and registers that a thread has for weights.
+  /// Whether the low halves of weights are in shared memory, and the registers of a thread for weights.
   static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MOST_REGISTERS;
   static constexpr int REGISTERS = FRAGMENTS * (LOW_SHARED ? 4 : 4 * Way::PARTS);
   using Room = SharedRoom<Way, Own::RECEIVERS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4,
@@ -58,10 +58,10 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = 
   static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS;
 };
 
-/// Products of a block's weights, and the registers that hold them.
+/// The weights of a block, in registers, and their products.
 template <class Way, class Shape> class MmaProducts {
 public:
-  /// Takes the weights of the block's neurons; `scratch` has room for a number of each warp.
+  /// Loads the weights of the block's neurons; `scratch` has space for one number per warp.
   DEVICE void load(const typename Way::Net &net, int rank, float *scratch, char *shared) {
     low = reinterpret_cast<Quad *>(shared);
     const float *weights = Way::Loop::weights(net);
@@ -76,7 +76,7 @@ public:
       load_fragment(weights, rank, scale, m, w, half);
   }
 
-  /// Products of the warp's weights with what all neurons gave, for all samples.
+  /// Multiplies the warp's weights by the values that all neurons sent, for all samples.
   DEVICE void multiply(const char *from, float *sums) const {
     float found[TILES][GROUPS][CHAINS][4] = {};
     UNROLL(32)
@@ -96,7 +96,7 @@ public:
     }
   }
 
-  /// The sum over all inputs, behind a barrier of the block.
+  /// Returns the sum over all inputs; to be called after a block barrier.
   DEVICE float sum(const float *sums, int sample, int neuron) const {
     const float *from = sums + sum_index(0, sample, neuron);
     float all = from[0];
@@ -110,7 +110,7 @@ private:
   using Half = typename Way::Half;
   using Exchange = typename Shape::Exchange;
   static constexpr int TILES = Shape::OWN_TILES, WORDS = Shape::OWN_WORDS, GROUPS = Shape::GROUPS, PARTS = Way::PARTS;
-  /// Products of fragments for one of float32, and chains of sums that do not wait for each other.
+  /// Products of fragments per float32 product, and independent accumulators.
   static constexpr int PRODUCTS = PARTS == 1 ? 1 : Way::BACK ? 3 : 2;
   static constexpr bool WIDE = Shape::REGISTERS > 32;
   static constexpr int CHAINS = TILES * GROUPS == 1 && !WIDE ? 2 * PRODUCTS : TILES * GROUPS <= (WIDE ? 1 : 2) ? PRODUCTS : 1;
@@ -123,14 +123,14 @@ private:
   DEVICE static int part_of_lane() { return lane_index() % 4; }
   DEVICE static int tile_group() { return warp() % Shape::TILE_GROUPS; }
   DEVICE static int input_part() { return warp() / Shape::TILE_GROUPS; }
-  /// The block's neuron of the upper (0) or lower (1) row of a tile that a lane has.
+  /// Returns the neuron in the upper (0) or lower (1) row of a lane in a tile.
   DEVICE static int row(int m, int lower) { return (tile_group() * TILES + m) * 16 + lane_index() / 4 + lower * 8; }
 
   DEVICE static float weight(const float *weights, int neuron, int input) {
     return neuron < Way::SIZE && input < Way::SIZE ? Way::weight(weights, neuron, input) : 0.0f;
   }
 
-  /// A power of two that brings the block's largest weight near the end of the range of float16, so that second halves do not underflow.
+  /// Returns a power of two that scales the block's largest weight to near the maximum of float16, so that low halves do not underflow.
   DEVICE float find_scale(const float *weights, int rank, float *scratch) {
     float largest = 0;
     UNROLL(4)
@@ -172,7 +172,7 @@ private:
 
   DEVICE static int low_index(int m, int w, int half) { return (((warp() * TILES + m) * WORDS + w) * 2 + half) * LANES + lane_index(); }
 
-  /// Products with 32 inputs.
+  /// Adds the products with 32 inputs.
   DEVICE void multiply_word(float (&found)[TILES][GROUPS][CHAINS][4], const char *from, int w) const {
     const int word = input_part() * WORDS + w;
     UNROLL(2)
@@ -213,7 +213,7 @@ private:
       Half::multiply(found[chain + 2 * APART], first_half, factors[Exchange::FACTORS - 1], lane_index());
   }
 
-  /// Neurons are exchanged in eights, so that lanes with different samples write to different banks.
+  /// Groups of eight neurons are permuted, so that lanes with different samples write to different banks.
   DEVICE static int sum_index(int part, int sample, int neuron) {
     return (part * Shape::SAMPLES + sample) * Shape::NEURONS + (neuron ^ (sample >> 1 & 3) << 3);
   }

@@ -1,4 +1,4 @@
-// Launches that a training step repeats, kept as a graph of the device: it starts them at once, with shorter gaps between them.
+// Repeated launches of a training step, recorded as a CUDA graph, which starts them together, with shorter gaps.
 #ifndef SNNC_REPLAY_HPP
 #define SNNC_REPLAY_HPP
 
@@ -19,7 +19,7 @@ public:
 
 #else
 
-/// Runs work of kernels, clears and copies on the device, which waits for nothing and takes no memory.
+/// Runs work that consists of kernels, clears and copies on the device, without waiting and allocating.
 class Replay {
 public:
   Replay() = default;
@@ -27,7 +27,7 @@ public:
   Replay &operator=(const Replay &) = delete;
   ~Replay() { forget(); }
 
-  /// Runs `work`, or what it started the last times, where the same `key` says that it would start the same again.
+  /// Runs `work` or, for a `key` that has been recorded, replays the launches of that time.
   template <class Work> void run(const std::vector<std::size_t> &key, const Work &work) {
     if (key != last) {
       forget();
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// Whether the caller records the stream: what is recorded cannot hold what was.
+  /// Whether the caller is already recording the stream: graphs cannot be launched in a recording.
   static bool is_recording() {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     return cudaStreamIsCapturing(stream(), &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
@@ -64,7 +64,7 @@ private:
     works = works && cudaGraphInstantiateWithFlags(&graph, recorded, 0) == cudaSuccess;
     if (recorded != nullptr)
       cudaGraphDestroy(recorded);
-    // What cannot be recorded is launched one by one; nothing of it has run yet.
+    // If recording fails, the launches are made one by one; none of them has run yet.
     if (!works) {
       graph = nullptr;
       cudaGetLastError();

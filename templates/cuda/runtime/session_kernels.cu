@@ -1,4 +1,4 @@
-// What a session asks of the device that is the same for every network.
+// Kernels of a session that are the same for every network.
 #include "session_kernels.hpp"
 
 #include "events.hpp"
@@ -11,14 +11,14 @@
 namespace snnc {
 namespace {
 
-/// Moves of one launch: they are its argument.
+/// Maximum number of copies per launch, which are its argument.
 constexpr int MOST_MOVES = 64;
 struct Batch {
   kernels::Moves::Move moves[MOST_MOVES];
 };
 
-KERNEL void pack_kernel(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *told) {
-  pack(numbers, rows, values, bits, flag, told, warp_of(0, grid_size(), 0));
+KERNEL void pack_kernel(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *host_flag) {
+  pack(numbers, rows, values, bits, flag, host_flag, warp_of(0, grid_size(), 0));
 }
 
 KERNEL void spoil_kernel(const int *flags, int count, float *numbers, int size) { spoil_flagged(flags, count, numbers, size); }
@@ -29,7 +29,7 @@ KERNEL void mark_kernel(const std::uint64_t *begin, const std::uint32_t *ids, in
 
 KERNEL void turn_kernel(const float *from, int rows, int columns, float *to) { turn_weights(from, rows, columns, to); }
 
-/// A warp takes a row.
+/// A warp processes a row.
 KERNEL void limit_kernel(const std::uint32_t *spikes, int rows, int words, WHOLE_GRID SpikeLimit limit, int first, int batch,
                          std::uint32_t *sent, unsigned long long *dropped) {
   const Warp warp = warp_of(0, grid_size(), 0);
@@ -55,7 +55,7 @@ KERNEL void round_kernel(float *numbers, int count) {
   for_each_number(count, [=](int i) { numbers[i] = nearest_half(numbers[i]); });
 }
 
-/// The blocks of a part of the grid share a move.
+/// The blocks of a part of the grid share a copy.
 KERNEL void move_kernel(WHOLE_GRID Batch batch, int count) {
   const int each = grid_size() / count;
   const kernels::Moves::Move move = batch.moves[block_index() / each];
@@ -73,8 +73,8 @@ int blocks() {
 
 namespace kernels {
 
-void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *told) {
-  launch(pack_kernel, blocks(), 0, false, numbers, rows, size, bits, flag, told);
+void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *host_flag) {
+  launch(pack_kernel, blocks(), 0, false, numbers, rows, size, bits, flag, host_flag);
 }
 
 void spoil(const int *flags, int count, float *numbers, int size) { launch(spoil_kernel, blocks(), 0, false, flags, count, numbers, size); }

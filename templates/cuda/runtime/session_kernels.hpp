@@ -1,4 +1,4 @@
-// What a session asks of the device that is the same for every network.
+// Kernels of a session that are the same for every network.
 #ifndef SNNC_SESSION_KERNELS_HPP
 #define SNNC_SESSION_KERNELS_HPP
 
@@ -12,33 +12,33 @@ struct SpikeLimit;
 
 namespace kernels {
 
-/// Packs [rows][size] numbers into bits; both flags, the device's and the host's, are raised where one is neither 0 nor 1.
-void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *told);
-/// Makes numbers NaN where one of `count` flags is raised.
+/// Packs [rows][size] numbers into bits; raises the flags of the device and of the host if a number is neither 0 nor 1.
+void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *host_flag);
+/// Sets numbers to NaN if one of `count` flags is raised.
 void spoil(const int *flags, int count, float *numbers, int size);
-/// Sets the bits (or numbers) of rows of events to 1; those of all others are 0 already.
+/// Sets the bits (or numbers) of rows at events to 1; all others must be 0.
 void mark_events(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to);
-/// Writes what is sent of rows [step][batch] of spikes, from step `first` of the sequence on, and adds to `dropped`, if it is not null,
-/// how many spikes are not.
+/// Writes the spikes that are sent of rows [step][batch], which begin at step `first` of the sequence, and adds the number of dropped spikes
+/// to `dropped` unless it is null.
 void limit_rows(const std::uint32_t *spikes, int rows, int words, const SpikeLimit &limit, int first, int batch, std::uint32_t *sent,
                 unsigned long long *dropped);
-/// Makes adjoints [rows][size] 0 where a spike was dropped.
+/// Sets adjoints [rows][size] of dropped spikes to 0.
 void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint32_t *sent, int rows, int size);
-/// Copies a matrix [rows][columns] turned round.
+/// Transposes a matrix [rows][columns].
 void turn_numbers(const float *from, int rows, int columns, float *to);
 
-/// Rounds numbers to the nearest float16 numbers, those beyond them to the largest.
+/// Rounds numbers to the nearest finite float16 values.
 void round_to_half(float *numbers, int count);
 
-/// Copies of few numbers from place to place on the device, all in one launch.
+/// A batch of small copies within device memory, made in one launch.
 class Moves {
 public:
   void copy(void *to, const void *from, std::size_t words) { add(to, from, words); }
   void clear(void *to, std::size_t words) { add(to, nullptr, words); }
-  /// Starts them; none may read what another writes.
+  /// Starts the copies; none may read what another writes.
   void start();
 
-  /// From where (null: zeros), to where, and how many words.
+  /// Source (null: zeros), destination, and number of words.
   struct Move {
     std::uint32_t *to;
     const std::uint32_t *from;

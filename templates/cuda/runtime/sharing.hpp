@@ -1,4 +1,4 @@
-// How samples and neurons are shared out to blocks: chosen by a rough prediction of what a step costs, never measured here.
+// Division of samples and neurons among blocks, chosen by a rough prediction of the cost of a step, without measuring.
 #ifndef SNNC_SHARING_HPP
 #define SNNC_SHARING_HPP
 
@@ -9,13 +9,13 @@
 
 namespace snnc {
 
-/// What a step of one sample takes: barriers, chunks of neurons that warps share; weights behind lists and behind rows of numbers forward,
-/// weights of the backward products; rows of both kinds of products that a warp goes through for a chunk, at most.
+/// Work of a step of one sample: barriers; chunks of neurons, which warps share; in the forward pass, weights selected by lists and weights of
+/// products; weights of the backward products; and the maximum rows of both kinds of products that a warp reads for a chunk.
 struct Work {
   double levels, chunks, listed, valued, back, valued_rows, back_rows;
 };
 
-/// The same of one way; `near`: a block has room for its part of all of these weights in its shared memory.
+/// The same for one pass; `near`: a block can keep its part of all these weights in shared memory.
 struct Way {
   double listed, dense, rows;
   bool near;
@@ -23,9 +23,9 @@ struct Way {
 
 struct Sharing {
   int team_samples = 1, team_blocks = 1, teams = 1, forward_tile = 1, backward_tile = 1;
-  /// Whether the device makes a cluster of each team, and has room for all of them at once.
+  /// Whether each team is a cluster, and all teams are resident at once.
   bool clusters = false;
-  /// Bytes of weights in a block's shared memory, forward and back.
+  /// Bytes of weights in a block's shared memory, forward and backward.
   std::size_t near_bytes = 0;
   int blocks() const { return teams * team_blocks; }
   std::string text() const {
@@ -35,13 +35,13 @@ struct Sharing {
   }
 };
 
-/// Predicted cycles of a step, forward or back, by what an H100 takes (docs/explanation/gpu-bounds.md): within a factor of 1.5 of both passes
-/// of a network of one and of two recurrent layers there.
+/// Predicted cycles of a forward or backward step, from rates of an H100 (docs/explanation/gpu-bounds.md): within a factor of 1.5 for both
+/// passes of networks with one and two recurrent layers.
 inline double predicted_cycles(const Sharing &given, int tile, const Work &work, const Way &way) {
-  // Cycles of a barrier of a block and of a team, the same for any width (a wider team of the same time is not worth its blocks); bytes out of L2 and out of
-  // shared memory, and multiplications, that a multiprocessor takes a cycle; usual activity.
+  // Cycles of a block barrier and of a team barrier (equal for all widths; a wider team with the same time is not worth its blocks); bytes from L2
+  // and from shared memory, and multiplications, per cycle and multiprocessor; usual activity.
   constexpr double BLOCK_BARRIER = 103, TEAM_BARRIER = 2400, ARRIVAL = 1, FAR_BYTES = 24, NEAR_BYTES = 90, PRODUCTS = 85, ACTIVITY = 0.05;
-  // Cycles of a row for a warp, of a lone sample and of a tile; of lists and equations of 32 neurons and a sample, forward.
+  // Cycles of a warp per row, for one sample and for a tile; cycles of lists and equations per 32 neurons and sample, forward.
   constexpr double FAR_ROW = 57, FAR_ROW_OF_TILE = 82, NEAR_ROW = 23, NEAR_ROW_OF_TILE = 48, LISTS = 7000, WARPS = 16;
   const double samples = given.team_samples, reads = (given.team_samples + tile - 1) / tile;
   const double bytes = 4 * (way.listed * ACTIVITY * samples + way.dense * reads) / given.team_blocks;
@@ -53,8 +53,8 @@ inline double predicted_cycles(const Sharing &given, int tile, const Work &work,
          std::max({bytes / (way.near ? NEAR_BYTES : FAR_BYTES), products / PRODUCTS, items * way.rows * row});
 }
 
-/// Blocks of a team and the tiles for `batch` samples on `limit` blocks; `blocks` and `tile` are what was asked for, 0 for a choice;
-/// near(blocks, back) tells whether all weights of a way come near in teams of so many blocks.
+/// Returns the teams and tiles for `batch` samples on at most `limit` blocks; `blocks` and `tile` are requested values, 0 for a choice.
+/// near(blocks, back) returns whether all weights of a pass fit in shared memory with teams of `blocks` blocks.
 template <class Fits> Sharing share_out(const Work &work, int batch, int limit, int blocks, int tile, bool training, const Fits &near) {
   constexpr int WIDE = 8;
   Sharing best;

@@ -1,4 +1,4 @@
-// Values of a sequence in device memory: spikes as bits, others as rows, by step and sample.
+// Values of a sequence in device memory, by step and sample: spikes as bits, other values as rows.
 #ifndef SNNC_SOURCES_HPP
 #define SNNC_SOURCES_HPP
 
@@ -6,19 +6,19 @@
 
 namespace snnc {
 
-/// Which slot and row of [slot][sample] a step of the segment at hand and a sample are; steps -PAST ... -1 are what was before.
+/// Index of a step of the current segment and a sample in [slot][sample]; steps -PAST ... -1 precede the segment.
 template <int PAST> struct Slots {
-  /// `shift`: the segment's first step where slots are those of the whole sequence, 0 where they are a segment's own.
+  /// `shift`: first step of the segment if there are slots for the whole sequence; 0 if there are slots only for a segment.
   int slots, batch, shift;
-  /// A lone slot is that of all steps.
+  /// A single slot is used for all steps.
   ANYWHERE std::size_t place(int t, int b) const {
     return static_cast<std::size_t>(slots == 1 ? 0 : t + PAST + shift) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(b);
   }
-  /// Rows before those of a step: the same for all samples.
+  /// Number of rows before those of a step; equal for all samples.
   DEVICE std::ptrdiff_t before(int t) const { return slots == 1 ? 0 : static_cast<std::ptrdiff_t>(t + PAST + shift) * batch; }
-  /// Rows from a step to the next.
+  /// Number of rows from one step to the next.
   ANYWHERE int stride() const { return slots == 1 ? 0 : batch; }
-  /// The row of step -PAST of the first sample; those of all steps of the segment follow.
+  /// The row of step -PAST of the first sample; the rows of all steps of the segment follow.
   ANYWHERE std::size_t front() const { return static_cast<std::size_t>(shift) * static_cast<std::size_t>(batch); }
 };
 
@@ -28,14 +28,14 @@ struct BitRow {
   DEVICE float operator[](int i) const { return static_cast<float>(words[i / 32] >> (i % 32) & 1u); }
 };
 
-/// One number of a row, through time: step t is `stride` numbers after step t - 1; 0: all steps share it.
+/// One value of a row at all steps: step t is `stride` elements after step t - 1; 0: all steps share the value.
 template <class Number> struct Along {
   Number *first;
   int stride;
   DEVICE Number &at(int t) const { return first[static_cast<std::ptrdiff_t>(t) * stride]; }
 };
 
-/// What stands in place of values where there are none: a bias has a source of ones.
+/// A source of ones, for biases.
 struct Ones {
   struct Row {
     DEVICE float operator[](int) const { return 1.0f; }
@@ -43,15 +43,15 @@ struct Ones {
   DEVICE Row flat(std::size_t) const { return {}; }
 };
 
-/// A number of 16 bits as it is stored.
+/// A stored 16-bit number.
 template <class Half> struct Short {
   std::uint16_t bits;
   DEVICE operator float() const { return Half::number(bits); }
-  /// Numbers beyond the range become the last ones within.
+  /// Stores a number, clamped to the finite range.
   DEVICE void put(float number) { bits = static_cast<std::uint16_t>(Half::of(Half::bounded(number))); }
 };
 
-/// Rows of a segment one behind the other, `stride` numbers apart.
+/// The consecutive rows of a segment, `stride` elements apart.
 template <class Number> struct Matrix {
   const Number *data;
   int stride;
@@ -65,17 +65,17 @@ template <int SIZE, int PAST> struct Rows {
   Slots<PAST> slots;
   ANYWHERE float *row(int t, int b) const { return data + slots.place(t, b) * SIZE; }
   ANYWHERE const float *values(int t, int b) const { return row(t, b); }
-  /// The number at a step of which `own` is sample * SIZE + neuron: one offset a thread does for all buffers of a population.
+  /// The value at a step for `own` = sample * SIZE + neuron: a thread uses one offset for all buffers of a population.
   DEVICE float &at(int t, int own) const { return data[slots.before(t) * SIZE + own]; }
   ANYWHERE const float *front() const { return data + slots.front() * SIZE; }
   DEVICE Matrix<float> matrix() const { return {front(), SIZE}; }
-  /// Of the samples from `b` on at a step.
+  /// The rows of the samples from `b` on at a step.
   DEVICE Matrix<float> samples(int t, int b) const { return {row(t, b), SIZE}; }
-  /// The row of that number from the front, where all steps of a segment are kept.
+  /// The row with index `index` from the front, if all steps of a segment are stored.
   DEVICE const float *flat(std::size_t index) const { return front() + index * SIZE; }
 };
 
-/// Rows of SIZE numbers of 16 bits; a row fills whole words.
+/// Rows of SIZE 16-bit numbers, padded to whole words.
 template <class Half, int SIZE, int PAST> struct Halves {
   static constexpr int WIDTH = (SIZE + 1) / 2 * 2;
   Short<Half> *data;
@@ -84,13 +84,13 @@ template <class Half, int SIZE, int PAST> struct Halves {
   DEVICE const Short<Half> *values(int t, int b) const { return row(t, b); }
   DEVICE Matrix<Short<Half>> matrix() const { return {data + slots.front() * WIDTH, WIDTH}; }
   DEVICE Matrix<Short<Half>> samples(int t, int b) const { return {row(t, b), WIDTH}; }
-  /// The number at a step of which `own` is sample * WIDTH + neuron.
+  /// The value at a step for `own` = sample * WIDTH + neuron.
   DEVICE Short<Half> &at(int t, int own) const { return data[slots.before(t) * WIDTH + own]; }
-  /// Numbers beyond the range become the last ones within.
+  /// Stores a number, clamped to the finite range.
   DEVICE void put(int t, int b, int n, float number) const { row(t, b)[n].put(number); }
 };
 
-/// Rows of SIZE spikes, 32 a word.
+/// Rows of SIZE spikes, 32 per word.
 template <int SIZE, int PAST> struct Bits {
   static constexpr int VALUES = SIZE, WORDS = (SIZE + 31) / 32;
   std::uint32_t *data;
@@ -100,7 +100,7 @@ template <int SIZE, int PAST> struct Bits {
   ANYWHERE Along<std::uint32_t> along(int b, int word) const { return {row(0, b) + word, slots.stride() * WORDS}; }
   ANYWHERE const std::uint32_t *front() const { return data + slots.front() * WORDS; }
   DEVICE BitRow flat(std::size_t index) const { return {front() + index * WORDS}; }
-  /// Stores what the lanes of a warp found for neurons neuron - lane ... + 31.
+  /// Stores the spikes of the warp's lanes, for neurons neuron - lane ... neuron - lane + 31.
   DEVICE void store(int t, int b, int neuron, int lane, bool spike) const {
     const std::uint32_t word = ballot(spike);
     if (lane == 0)

@@ -1,4 +1,4 @@
-// Rows of weights that the spikes of a tile of samples choose: by a list of each sample, or by one for all where many fire together.
+// Sums of the weight rows that the spikes of a tile of samples select: by a list per sample, or by one list for all if many fire together.
 #ifndef SNNC_SPIKES_HPP
 #define SNNC_SPIKES_HPP
 
@@ -7,7 +7,7 @@
 
 namespace snnc {
 
-/// Adds to the sum of sample `s` the rows that bits first ... last - 1 choose, at most LISTED; bit `first` chooses row `first`.
+/// Adds to the sum of sample `s` the rows selected by bits first ... last - 1 (at most LISTED); bit i selects row i.
 template <int TILE, class Number> DEVICE void add_listed(const Item<TILE> &item, int port, int s, const std::uint32_t *words, int first,
                                                          int last, const Number *matrix, int stride, int column, const Warp &warp) {
   float &sum = item.sum(port, s);
@@ -19,7 +19,7 @@ template <int TILE, class Number> DEVICE void add_listed(const Item<TILE> &item,
   }
 }
 
-/// Adds the rows of the lanes' words, of which `any` holds those of all samples, each read once. A sample's sum is what add_listed makes of it.
+/// Adds the rows selected by the lanes' words; each row is read once for all samples (`any`: the bits of all samples). Sums equal those of add_listed.
 template <int TILE> DEVICE void add_shared(const Item<TILE> &item, int port, const std::uint32_t (&own)[TILE], std::uint32_t any,
                                            const float *rows, int stride) {
   constexpr int AHEAD = 8;
@@ -55,11 +55,11 @@ template <int TILE> DEVICE void add_shared(const Item<TILE> &item, int port, con
     item.sum(port, s) = sums[s];
 }
 
-/// Reads of a row by lists take SHARED_ROWS cycles where one for all samples, and what it takes to tell whose it is, takes LISTED_ROWS: on an
-/// H100 a warp took 57 and 82 cycles for a row.
+/// Cost of a row that is read by lists, SHARED_ROWS, relative to a row that is read once for all samples and then distributed, LISTED_ROWS: on
+/// an H100, a warp took 57 and 82 cycles for a row.
 constexpr int LISTED_ROWS = 3, SHARED_ROWS = 2;
 
-/// Adds the rows of weights [inputs][…] that the spikes of each sample choose. Both ways add the same rows in the same order.
+/// Adds the rows of weights [inputs][…] that the spikes of each sample select. Both methods add the same rows in the same order.
 template <int TILE>
 DEVICE void add_chosen(const Item<TILE> &item, int port, const std::uint32_t *spikes, int inputs, const Columns &matrix, const Warp &warp) {
   const std::size_t words = static_cast<std::size_t>(whole_parts(inputs, 32));

@@ -1,4 +1,4 @@
-// Where a call's work goes: the device and the stream of the calling thread, and what waits for whom.
+// The device and stream of the calling thread, and synchronisation of streams.
 #ifndef SNNC_STREAMS_HPP
 #define SNNC_STREAMS_HPP
 
@@ -26,7 +26,7 @@ inline void check(cudaError_t status, const char *what) {
 }
 #endif
 
-/// What the calling thread starts, it starts in this stream; null is the default stream.
+/// The stream in which the calling thread starts work; null is the default stream.
 inline Stream &stream() {
   static thread_local Stream current = nullptr;
   return current;
@@ -34,7 +34,7 @@ inline Stream &stream() {
 
 #if defined(SNNC_ON_HOST)
 
-/// Writes down what is asked of which stream, where a check wants to know: kernels and copies run at once here.
+/// Records an operation on a stream, if a check requests it; here, kernels and copies run immediately.
 inline void note(const char *what, Stream in) {
   if (const char *path = std::getenv("SNNC_HOST_STREAMS"))
     std::ofstream(path, std::ios::app) << what << ' ' << reinterpret_cast<std::uintptr_t>(in) << '\n';
@@ -55,17 +55,17 @@ public:
 
 inline int current() {
   int device = 0;
-  check(cudaGetDevice(&device), "no current device");
+  check(cudaGetDevice(&device), "the current device");
   return device;
 }
-/// What the calling thread does from here on, it does on that device.
-inline void use(int device) { check(cudaSetDevice(device), "no such device"); }
-/// Waits for what was started in the stream.
+/// Makes a device the current one of the calling thread.
+inline void use(int device) { check(cudaSetDevice(device), "selection of a device"); }
+/// Waits for all work in the current stream.
 inline void finish() { check(cudaStreamSynchronize(stream()), "a kernel"); }
-/// Waits for all that anybody has started on the device.
+/// Waits for all work on the device.
 inline void finish_all() { check(cudaDeviceSynchronize(), "a kernel"); }
 
-/// A place in a stream, which the host or another stream waits for.
+/// An event in a stream, for which the host or another stream can wait.
 class Event {
 public:
   Event() { check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"); }
@@ -73,7 +73,7 @@ public:
   Event &operator=(const Event &) = delete;
   ~Event() { cudaEventDestroy(event); }
   void record(Stream in) { check(cudaEventRecord(event, in), "an event"); }
-  /// One that was never recorded is waited for by nobody.
+  /// Waits on the host; returns at once if the event was never recorded.
   void wait() { check(cudaEventSynchronize(event), "copy to the device"); }
   cudaEvent_t get() const { return event; }
   void hold(Stream in) { check(cudaStreamWaitEvent(in, event, 0), "an event"); }
@@ -84,7 +84,7 @@ private:
 
 #endif
 
-/// A call's device and stream; behind it the thread has its own again.
+/// Sets the device and stream of a call; the destructor restores those of the thread.
 class Place {
 public:
   Place(int device, Stream in) : device_before(current()), stream_before(stream()) {
@@ -95,7 +95,7 @@ public:
   Place &operator=(const Place &) = delete;
   ~Place() {
     stream() = stream_before;
-    // The device was there before.
+    // The device existed before, so this cannot fail.
     try {
       use(device_before);
     } catch (const std::exception &) {

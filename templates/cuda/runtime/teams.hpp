@@ -1,4 +1,4 @@
-// Who does what: teams of blocks own samples through the whole sequence, warps take neurons of a few samples at a time.
+// Division of the work: teams of blocks process samples for a whole sequence; warps process the neurons of a few samples at a time.
 #ifndef SNNC_TEAMS_HPP
 #define SNNC_TEAMS_HPP
 
@@ -6,36 +6,36 @@
 
 namespace snnc {
 
-/// Bits that a warp lists at a time: a word a lane.
+/// Number of bits that a warp lists at a time: one word per lane.
 constexpr int LISTED = LANES * 32;
-/// Samples whose rows one read of a weight serves, at most.
+/// Maximum number of samples for which a weight is read once.
 constexpr int MOST_TILE = 8;
 
-/// The sizes of a segment of a sequence and how it is shared out; `after`: steps of the sequence behind it.
+/// The sizes of a segment of a sequence and its division; `after`: steps of the sequence after it.
 struct Run {
   int steps, batch, after;
-  /// Samples and blocks of a team, and a counter for each.
+  /// Samples and blocks of a team, and a counter per team.
   int team_samples, team_blocks;
   unsigned *counters;
-  /// Whether the blocks of a team are a cluster, which has a barrier of its own.
+  /// Whether the blocks of a team are a cluster, which has a hardware barrier.
   bool clusters;
 };
 
 /// A warp's own part of the shared memory.
 struct Warp {
   int lane;
-  /// Its number among `count` warps that share work.
+  /// Its index among `count` warps that share work.
   int index, count;
-  /// Room for LISTED ids, or for what a product reads.
+  /// Space for LISTED ids, or for the factors of a product.
   std::uint16_t *ids;
   /// Sums of a tile: [port][sample][lane].
   float *sums;
 
-  /// Room for factors of a product: [row][sample]; and the rows' numbers behind them.
+  /// Space for the factors of a product, [row][sample], and for the row indices after them.
   DEVICE float *factors() const { return reinterpret_cast<float *>(ids); }
 };
 
-/// Bytes of a warp's part where so many sums of a lane are kept.
+/// Bytes of a warp's part with `sums` sums per lane.
 ANYWHERE constexpr std::size_t warp_bytes(int sums) {
   return LISTED * sizeof(std::uint16_t) + static_cast<std::size_t>(sums) * LANES * sizeof(float);
 }
@@ -58,7 +58,7 @@ public:
   }
   DEVICE int first_block() const { return number * blocks; }
 
-  /// Waits until all threads of the team have come; what they wrote can be read behind.
+  /// Waits for all threads of the team; their writes are visible after it.
   DEVICE void barrier() {
     if (clustered)
       return sync_cluster();
@@ -87,15 +87,15 @@ template <int TILE> struct Item {
   float *sums;
   int lane;
 
-  /// The sum of a port for a sample of the tile, of this lane's neuron.
+  /// The sum of a port for a sample of the tile and the neuron of this lane.
   DEVICE float &sum(int port, int s) const { return sums[(port * TILE + s) * LANES + lane]; }
 };
 
-/// What populations do between two barriers: which time step each is at, and how many items others have taken before.
+/// The work of populations between two barriers: the time step of each, and the number of items of earlier populations.
 class Turns {
 public:
   DEVICE Turns(int whole, int now_at) : steps(whole), round(now_at) {}
-  /// Whether a population that runs `skew` steps behind has a step to do in this round.
+  /// Returns whether a population with the given skew has a step in this round.
   DEVICE bool now(int skew) {
     at = round - skew;
     return at >= 0 && at < steps;
@@ -108,7 +108,7 @@ private:
   int steps, round, at = 0, items = 0;
 };
 
-/// Goes through a warp's items of a population of SIZE neurons; the first item goes to the warp behind those that took `taken` others.
+/// Iterates over a warp's items of a population of SIZE neurons; items are distributed to warps in turn, after `taken` items of others.
 template <int TILE, int SIZE> class Items {
 public:
   static constexpr int CHUNKS = (SIZE + LANES - 1) / LANES;
@@ -129,7 +129,7 @@ private:
   int at, end;
 };
 
-/// Goes through a warp's items of a population at all steps and samples of a segment, which wait for nothing.
+/// Iterates over a warp's items of a population at all steps and samples of a segment, which are independent.
 template <int TILE, int SIZE> class AllSteps {
 public:
   static constexpr int CHUNKS = (SIZE + LANES - 1) / LANES;

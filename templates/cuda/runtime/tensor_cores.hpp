@@ -1,4 +1,4 @@
-// Dense products with factors of 16 bits and float32 sums: in fragments, on tensor cores where the device has them for it.
+// Dense products with 16-bit factors and float32 sums, in fragments, on tensor cores if the device supports them.
 #ifndef SNNC_TENSOR_CORES_HPP
 #define SNNC_TENSOR_CORES_HPP
 
@@ -12,11 +12,11 @@ namespace snnc {
 /// Rows of a fragment of weights, and its depth.
 constexpr int FRAGMENT_ROWS = 16, FRAGMENT_DEPTH = 16;
 
-/// Rows and pairs of a row of the copy that add_fragments reads: whole fragments, filled up with 0.
+/// Rows, and pairs per row, of the copy that add_fragments reads: whole fragments, padded with 0.
 ANYWHERE constexpr int half_rows(int rows) { return (rows + LANES - 1) / LANES * LANES; }
 ANYWHERE constexpr int half_pairs(int depth) { return (depth + FRAGMENT_DEPTH - 1) / FRAGMENT_DEPTH * FRAGMENT_DEPTH / 2; }
 
-/// Rounds a matrix to whole fragments; the numbers of a row lie `along` apart, rows `down`.
+/// Writes a matrix as rounded, whole fragments; elements of a row are `along` apart, rows `down`.
 template <class Half> DEVICE void round_fragments(const float *matrix, int rows, int depth, int down, int along, std::uint32_t *copy) {
   const int pairs = half_pairs(depth);
   for_each_number(half_rows(rows) * pairs, [=](int i) {
@@ -36,10 +36,10 @@ template <class Half> DEVICE void round_numbers(const float *numbers, int count,
   for_each_number(count, [=](int i) { copy[i].bits = static_cast<std::uint16_t>(Half::of(Half::bounded(numbers[i]))); });
 }
 
-/// Pairs behind each row of fragments in shared memory: eight rows then lie in different banks.
+/// Padding after each row of fragments in shared memory, in pairs, so that eight rows are in different banks.
 constexpr int APART = 4;
 
-/// The rows of a warp's neurons, near or in the device's memory.
+/// The rows of a warp's neurons, in shared or global memory.
 struct Fragments {
   const std::uint32_t *rows;
   int stride;
@@ -53,7 +53,7 @@ template <int TILE> DEVICE Fragments fragments_of(const Near &near, const std::u
           pairs + APART};
 }
 
-/// Copies the rows that the block's warps will read.
+/// Copies the rows that the block's warps read to shared memory.
 DEVICE void fetch_fragments(const Near &near, const std::uint32_t *matrix, int pairs, const Team &team, int taken) {
   if (!near.there())
     return;
@@ -66,13 +66,13 @@ DEVICE void fetch_fragments(const Near &near, const std::uint32_t *matrix, int p
   }
 }
 
-/// Numbers of the row of a lane's sample as factors of a fragment; null: there are none.
+/// A row of numbers of a lane's sample as factors of a fragment; null: no row.
 template <class Half, class Number> struct NumberRow {
   static constexpr bool SCALED = Half::NARROW;
   const Number *row;
   int depth;
 
-  /// Factors first + 2 part, the next one, and both of eight further; `scale` is what their products are to be multiplied by.
+  /// Reads factors first + 2 part, the next one, and the two that are 8 higher; their products must be multiplied by `scale`.
   DEVICE bool read(int first, int part, std::uint32_t (&pairs)[2], float &scale) const {
     float found[4];
     UNROLL(4)
@@ -82,7 +82,7 @@ template <class Half, class Number> struct NumberRow {
     }
     const bool some = found[0] != 0.0f || found[1] != 0.0f || found[2] != 0.0f || found[3] != 0.0f;
     if (SCALED) {
-      // A power of two for each sixteen factors of a sample: whatever they are, none overflows, and what underflows is 2^-24 of the largest.
+      // A power of two for each sixteen factors of a sample: none overflows, and only values below 2^-24 of the largest underflow.
       float largest = fmaxf(fmaxf(fabsf(found[0]), fabsf(found[1])), fmaxf(fabsf(found[2]), fabsf(found[3])));
       largest = fmaxf(largest, shuffle_xor(largest, 1));
       largest = fmaxf(largest, shuffle_xor(largest, 2));
@@ -99,7 +99,7 @@ template <class Half, class Number> struct NumberRow {
   }
 };
 
-/// The same of spikes: 0 or 1.
+/// The same for spikes: 0 or 1.
 template <class Half> struct SpikeRow {
   static constexpr bool SCALED = false;
   const std::uint32_t *words;
@@ -112,7 +112,7 @@ template <class Half> struct SpikeRow {
   }
 };
 
-/// Adds to the sums of a port: for each of the warp's neurons and samples the sum over k < depth of matrix[neuron][k] * left[sample][k].
+/// Adds to the sums of a port, for the warp's neurons and samples, the sum over k < depth of matrix[neuron][k] * left[sample][k].
 template <class Half, int TILE, class Row>
 DEVICE void add_fragments(const Item<TILE> &item, int port, const Row &left, int depth, const Fragments &matrix) {
   const int group = item.lane / 4, part = item.lane % 4;
@@ -121,7 +121,7 @@ DEVICE void add_fragments(const Item<TILE> &item, int port, const Row &left, int
   for (int first = 0; first < depth; first += FRAGMENT_DEPTH) {
     std::uint32_t b[2];
     float scale = 1;
-    // Sixteen factors that are 0 in all samples cost nothing.
+    // Sixteen factors that are 0 in all samples are skipped.
     if (ballot(left.read(first, part, b, scale)) == 0)
       continue;
     const float left_scale = Row::SCALED ? shuffle(scale, part * 8) : 1.0f, right_scale = Row::SCALED ? shuffle(scale, part * 8 + 4) : 1.0f;
@@ -160,12 +160,12 @@ DEVICE void add_half_product(const Item<TILE> &item, int port, const Matrix<Numb
   add_fragments<Half>(item, port, NumberRow<Half, Number>{group < item.samples ? left.row(group) : nullptr, depth}, depth, matrix);
 }
 
-/// Of the inputs of a sample one in so many fires at least where whole fragments are read for it: a read of those serves MOST_TILE samples,
-/// so that from there on it takes fewer bytes than the rows that spikes choose.
+/// Whole fragments are read for a sample if at least one in this many of its inputs fires: a read of fragments serves MOST_TILE samples, and
+/// from this activity on it needs fewer bytes than the rows selected by spikes.
 constexpr int WHOLE_FROM = MOST_TILE;
 
-/// Adds the rows of weights that spikes choose: from `chosen`, [inputs][outputs], where few fire, else in fragments. Each sample is taken by
-/// itself, and all of its sum one way.
+/// Adds the weight rows selected by spikes: from `chosen`, [inputs][outputs], if few fire, else in fragments. The choice is made per sample,
+/// for its whole sum.
 template <class Half, int TILE> DEVICE void add_half_spikes(const Item<TILE> &item, int port, const std::uint32_t *spikes, int inputs,
                                                             const Short<Half> *chosen, int outputs, const std::uint32_t *fragments,
                                                             const Warp &warp) {

@@ -1,4 +1,4 @@
-// Copies from the host's usual memory to the device: in front of the kernels, or beside them.
+// Copies from pageable host memory to the device: before kernels, or concurrently with them.
 #ifndef SNNC_UPLOADS_HPP
 #define SNNC_UPLOADS_HPP
 
@@ -17,10 +17,10 @@ public:
   }
 };
 
-/// Whether kernels alone can read this memory.
+/// Returns whether only kernels can read this memory.
 inline bool is_out_of_reach(const void *) { return false; }
 
-/// A stream of its own has a number of its own in a check.
+/// A separate stream; in a check, it is just a number.
 class OwnStream {
 public:
   Stream get() const { return reinterpret_cast<Stream>(std::uintptr_t(1) << 32); }
@@ -30,7 +30,7 @@ public:
 
 inline bool is_out_of_reach(const void *memory) { return is_device_memory(memory); }
 
-/// One part is put into pinned memory while the device fetches the one before.
+/// A copy in parts: one part is copied to pinned memory while the device reads the previous one.
 class Upload {
 public:
   Upload() = default;
@@ -43,13 +43,13 @@ public:
       cudaFreeHost(part.memory);
     }
   }
-  /// Kernels of stream `in` that are started behind it see the numbers; `from` may change when it returns.
+  /// Kernels that are started later in stream `in` see the values; `from` may change after the return.
   void copy(void *to, const void *from, std::size_t bytes, Stream in) {
     for (std::size_t at = 0; at < bytes; at += PART) {
       Part &part = parts[next];
       next = 1 - next;
       if (part.memory == nullptr)
-        check(cudaMallocHost(&part.memory, PART), "no pinned memory");
+        check(cudaMallocHost(&part.memory, PART), "allocation of pinned memory");
       part.fetched.wait();
       const std::size_t some = bytes - at < PART ? bytes - at : PART;
       std::memcpy(part.memory, static_cast<const char *>(from) + at, some);
@@ -68,7 +68,7 @@ private:
   int next = 0;
 };
 
-/// A stream that kernels do not wait for, nor it for them but where they say so.
+/// A stream that is synchronised with the kernels only explicitly.
 class OwnStream {
 public:
   OwnStream() { check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "a stream"); }
@@ -83,22 +83,22 @@ private:
 
 #endif
 
-/// Copies beside the kernels.
+/// Copies that run concurrently with kernels.
 class Ahead {
 public:
-  /// What was last read of the memory that is copied to has been read before any of it changes.
+  /// Starts copies; they wait until the last readers of the destination have finished.
   void begin() { read.hold(own.get()); }
   void copy(void *to, const void *from, std::size_t bytes) {
     if (is_out_of_reach(from))
-      throw std::invalid_argument("what is on the device already is not sent ahead");
+      throw std::invalid_argument("data on the device cannot be sent ahead");
     uploads.copy(to, from, bytes, own.get());
   }
-  /// Kernels that are started behind it see what was copied.
+  /// Kernels that are started later see the copied values.
   void arrive() {
     there.record(own.get());
     there.hold(stream());
   }
-  /// Kernels that read it have been started.
+  /// Records that the kernels that read the destination have been started.
   void taken() { read.record(stream()); }
 
 private:

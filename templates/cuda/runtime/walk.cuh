@@ -1,4 +1,4 @@
-// A population without recurrence: each thread takes a neuron of a sample through all steps of a segment, its states in registers.
+// A population without recurrence: each thread runs a neuron of a sample through all steps of a segment, with its states in registers.
 #ifndef SNNC_WALK_CUH
 #define SNNC_WALK_CUH
 
@@ -8,12 +8,12 @@
 
 namespace snnc {
 
-/// Threads of a block that walks: small blocks spread over all multiprocessors.
+/// Threads per block of a walk; small blocks spread over all multiprocessors.
 constexpr int WALKING_THREADS = 128;
-/// Steps whose numbers are on their way while one is computed.
+/// Number of steps whose values are loaded ahead.
 constexpr int READ_AHEAD = 8;
 
-/// Calls act(sample, first neuron) for all warps' shares of a population.
+/// Calls act(sample, first neuron) for this warp's shares of a population.
 template <int SIZE, class Act> DEVICE void for_each_warp(int batch, const Act &act) {
   constexpr int CHUNKS = (SIZE + LANES - 1) / LANES;
   const int warps = grid_size() * (block_size() / LANES);
@@ -21,7 +21,7 @@ template <int SIZE, class Act> DEVICE void for_each_warp(int batch, const Act &a
     act(at / CHUNKS, at % CHUNKS * LANES);
 }
 
-/// Takes one neuron through all steps, `t(i)` is the i-th; `store(t, outputs)` is called by all lanes.
+/// Runs one neuron through all steps; `t(i)` is the i-th step; `store(t, outputs)` is called by all lanes.
 template <class Neuron, class Net, class Time, class Store>
 DEVICE void walk(const Net &net, int steps, int b, int neuron, const Time &t, const Store &store) {
   const bool live = neuron < Neuron::SIZE;
@@ -84,7 +84,7 @@ template <class Neuron, class Net> KERNEL void walk_backward(WHOLE_GRID Net net,
   });
 }
 
-/// A warp for 32 neurons of each sample.
+/// Launches a walk with one warp per 32 neurons of a sample.
 template <class Net, class Kernel> void launch_walk(Kernel kernel, int neurons, int batch, const Net &net, const Run &run) {
   const int threads = std::min(WALKING_THREADS, threads_of_block()), each = threads / LANES;
   const long long warps = static_cast<long long>(batch) * ((neurons + LANES - 1) / LANES);

@@ -1,4 +1,4 @@
-// Tensor cores of sm_90: four warps multiply 64 rows, which they hold as fragments, with 128 columns in shared memory, and go on meanwhile.
+// Warpgroup products of sm_90: four warps multiply 64 rows in registers with 128 columns in shared memory, asynchronously.
 #ifndef SNNC_WARPGROUPS_CUH
 #define SNNC_WARPGROUPS_CUH
 
@@ -12,9 +12,9 @@
 
 namespace snnc {
 
-/// Columns of such a product.
+/// Columns of a warpgroup product.
 constexpr int GROUP_COLUMNS = 128;
-/// A warp's sums: 16 rows of the 64.
+/// The sums of a warp: 16 of the 64 rows.
 using GroupShare = Shares<1, GROUP_COLUMNS>;
 
 #if defined(SNNC_ON_HOST)
@@ -22,17 +22,17 @@ using GroupShare = Shares<1, GROUP_COLUMNS>;
 inline void begin_products() {}
 inline void end_of_products() {}
 template <int LATER> void wait_for_products() {}
-/// What was stored in shared memory before, tensor cores see behind the next barrier.
+/// Makes earlier stores to shared memory visible to tensor cores after the next barrier.
 inline void show_stored() {}
 #if defined(SNNC_WRONG_GROUPS)
-/// A test of the trial makes products wrong: rows and columns of matrices are exchanged.
+/// For a test of the trial, which must detect wrong products: rows and columns of matrices are exchanged.
 constexpr bool EXCHANGED = true;
 #else
 constexpr bool EXCHANGED = false;
 #endif
 
-/// Adds A [16][16] (of this warp) times B [16][128]: `group` bytes from 8 columns to the next, MATRIX_BYTES from 8 depths to the next.
-/// `TURNED`: a row of 16 bytes is 8 columns of a depth, else 8 depths of a column. `add`: to the sums, else they begin here.
+/// Adds A [16][16] (of this warp) times B [16][128], whose groups of 8 columns are `group` bytes apart and groups of 8 depths MATRIX_BYTES.
+/// `TURNED`: a row of 16 bytes has 8 columns of a depth, else 8 depths of a column. `add`: adds to the sums, else overwrites them.
 template <class Half, bool TURNED> void multiply_group(float (&d)[16][4], const std::uint32_t (&a)[4], Place16 b, int group, bool add) {
   const int lane = thread_index() % LANES, row = lane / 4 * 4, column = lane % 4 * 2;
   float rows[2][16];
@@ -60,10 +60,10 @@ template <class Half, bool TURNED> void multiply_group(float (&d)[16][4], const 
 
 #elif SNNC_HAS_WARPGROUPS
 
-/// Registers of sums and fragments are written before.
+/// Orders earlier writes to registers of sums and fragments before the products.
 DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void end_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Waits until all products of the warps have ended but those of the last LATER groups.
+/// Waits for all products of the warps except those of the last LATER groups.
 template <int LATER> DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LATER) : "memory"); }
 DEVICE void show_stored() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 

@@ -1,4 +1,4 @@
-// Convolutions of all rows of a segment at once: which kernel, how it is cut into blocks, and its start.
+// Convolutions of all rows of a segment at once: choice of the kernel, division into blocks, and launch.
 #include "whole_convolutions.hpp"
 
 #include "whole_windows_exact.cuh"
@@ -6,12 +6,12 @@
 namespace snnc {
 namespace {
 
-/// Blocks of a kernel that goes value by value.
+/// Number of blocks of kernels that compute single values.
 constexpr int EACH_BLOCKS = 1056;
 
 int parts(int count, int part) { return (count + part - 1) / part; }
 
-/// Fragments of 8 target channels that a warp takes, and how many parts the channels of a group make.
+/// Fragments of 8 target channels per warp, and number of parts of a group's channels.
 struct Columns {
   int across, count;
   int tiles() const { return across * count; }
@@ -23,12 +23,12 @@ Columns columns_of(const Field &field) {
     return {tiles, 1};
   if (tiles <= 4)
     return {4, 1};
-  // Each part builds its tile again, about as much as a fragment's products.
+  // Each part builds its tile again, which costs about as much as the products of a fragment.
   const int by_four = parts(tiles, 4), by_eight = parts(tiles, 8);
   return by_four * 5 < by_eight * 9 ? Columns{4, by_four} : Columns{8, by_eight};
 }
 
-/// A field of spikes, with strings as short as products can have them.
+/// Returns the field of spikes, with strings as short as products allow.
 Field string_field(Field field) {
   Field folded = field;
   folded.folded = true;
@@ -36,14 +36,14 @@ Field string_field(Field field) {
   return 7 * together < 5 * plain ? folded : field;
 }
 
-/// Whether fragments would be all but empty: a channel or two of a group.
+/// Returns whether fragments would be almost empty, with one or two channels per group.
 bool tiny(const Field &field) { return field.depth * field.width <= 4; }
 
 std::size_t weight_quads(const Field &field) {
   return static_cast<std::size_t>(field.groups * field.units() * field.moves() * columns_of(field).tiles()) * LANES;
 }
 
-/// Split weights and the scales of channels, in numbers of 4 bytes.
+/// Returns the size of split weights and channel scales, in 4-byte elements.
 std::size_t weight_numbers(const Field &field) {
   return 4 * weight_quads(field) + static_cast<std::size_t>(field.groups * columns_of(field).tiles() * 8);
 }
@@ -69,7 +69,7 @@ template <class Kind, int ACROSS> void start_field(FieldTask task, const float *
                 static_cast<std::size_t>(task.cut.pixels()) * Kind::pixel_bytes(task.field), task);
 }
 
-/// On tensor cores, where the tile of a position finds room.
+/// Convolves on tensor cores; returns false if not even the tile of one position fits.
 template <class Kind> bool on_tensor_cores(FieldTask task, const float *weights, float *scratch) {
   const Columns columns = columns_of(task.field);
   task.cut = cut_field(task.field, task.rows, FIELD_POSITIONS, columns.count, HALF_OF_SHARED / Kind::pixel_bytes(task.field));
@@ -134,7 +134,7 @@ void read_rows(const Windows &windows, const WholeRows &from, const std::uint32_
                                     : from.numbers + static_cast<std::size_t>(from.lead) * static_cast<std::size_t>(source_values(windows));
 }
 
-/// How a weight gradient is cut: fragments of a warp, its warps, and slices of the rows.
+/// Division of a weight gradient: fragments per warp, warps, and slices of the rows.
 struct GradientCut {
   int down, across, warps_down, weight_parts, channel_parts, slices, slice_rows;
 };
@@ -148,7 +148,7 @@ GradientCut cut_gradient(const Field &field, int rows, bool spikes) {
     const int tiles = parts(field.width, 8), fragments = parts(weights, 16);
     cut.across = tiles <= 2 ? 2 : tiles <= 4 ? 4 : 8;
     cut.channel_parts = parts(tiles, cut.across);
-    // Two or three fragments a warp, whichever leaves less of a block idle.
+    // Two or three fragments per warp, whichever leaves fewer warps of a block idle.
     const int two = parts(fragments, 2 * GRADIENT_WARPS) * 2, three = parts(fragments, 3 * GRADIENT_WARPS) * 3;
     cut.down = cut.across < 8 && three < two ? 3 : 2;
     for (cut.warps_down = GRADIENT_WARPS; cut.warps_down > 1 && cut.warps_down / 2 * cut.down >= fragments;)

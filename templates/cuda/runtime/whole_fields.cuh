@@ -1,4 +1,4 @@
-// Where a convolution over many rows reads, forward or back, and how its targets are cut into tiles, one for a block.
+// Geometry of a convolution over many rows, forward or backward: what it reads, and its division into tiles, one per block.
 #ifndef SNNC_WHOLE_FIELDS_CUH
 #define SNNC_WHOLE_FIELDS_CUH
 
@@ -7,28 +7,28 @@
 
 namespace snnc {
 
-/// Target position y reads for tap i the place v = y * step + start + i * apart, where value v / spread of the source is; between, there is 0.
-/// Back, the source is the deltas, and taps are counted from the other end.
+/// For tap i, target position y reads position v = y * step + start + i * apart, which is value v / spread of the source, or 0 if not integer.
+/// In the backward pass, the source is the deltas, and taps are in reverse order.
 struct Field {
-  /// Channels of a group of the source and of the target.
+  /// Number of groups, and channels per group of the source and of the target.
   int groups, depth, width;
   int source[2], target[2], taps[2], step[2], apart[2], start[2], spread[2];
   bool back;
-  /// Whether a pixel's string holds what all taps along x read, not only the channels.
+  /// Whether the string of a pixel contains the values of all taps along x, not only the channels.
   bool folded;
 
   ANYWHERE int positions() const { return target[0] * target[1]; }
   ANYWHERE int values() const { return source[0] * source[1]; }
   ANYWHERE int across() const { return folded ? 1 : taps[1]; }
-  /// Taps that move from pixel to pixel.
+  /// Number of taps that move from pixel to pixel.
   ANYWHERE int moves() const { return taps[0] * across(); }
-  /// Numbers of a pixel's string, and of 16 of them.
+  /// Length of a pixel's string, and number of its units of 16 values.
   ANYWHERE int string() const { return folded ? depth * taps[1] : depth; }
   ANYWHERE int units() const { return (string() + 15) / 16; }
-  /// Numbers that make up one sum.
+  /// Number of terms in one sum.
   ANYWHERE int patch() const { return depth * taps[0] * taps[1]; }
 
-  /// Index of a weight [out][in / groups][kernel]: of a target channel of a group, for number `q` of the string at a move; -1: there is none.
+  /// Returns the index of a weight [out][in / groups][kernel] of a target channel of a group, for value `q` of the string at a move; -1: none.
   DEVICE int weight(int group, int channel, int q, int move) const {
     if (channel >= width || q >= string())
       return -1;
@@ -75,12 +75,12 @@ inline Field backward_field(const Windows &w) {
           false};
 }
 
-/// What a block takes: so many rows, and of each a rectangle of the target.
+/// The part of a block: a number of rows, and a rectangle of the target in each.
 struct Cut {
   int images, high, wide;
-  /// Numbers of blocks along each; `columns`: along the target's channels of a group.
+  /// Number of blocks along each dimension; `columns`: along the target channels of a group.
   int image_parts, high_parts, wide_parts, columns;
-  /// Pixels of a tile of one row that the rectangle reads.
+  /// Size in pixels of the tile that the rectangle reads in one row.
   int tile[2];
   Divisor by_wide, by_high, by_tile[2];
 
@@ -89,7 +89,7 @@ struct Cut {
   ANYWHERE int blocks(const Field &field) const { return image_parts * high_parts * wide_parts * columns * field.groups; }
 };
 
-/// Cuts targets into tiles of at most `most` positions and `most_pixels` pixels; images is 0 where not even one position finds room.
+/// Divides targets into tiles of at most `most` positions and `most_pixels` pixels; images is 0 if not even one position fits.
 inline Cut cut_field(const Field &field, int rows, int most, int columns, std::size_t most_pixels) {
   const auto parts = [](int count, int part) { return (count + part - 1) / part; };
   Cut cut{};
@@ -140,13 +140,13 @@ struct Position {
     image = cut.by_high.quotient(row);
     y = row - image * cut.high;
   }
-  /// The pixel that its first tap reads.
+  /// Returns the pixel that its first tap reads.
   DEVICE int pixel(const Field &field, const Cut &cut) const {
     return (image * cut.tile[0] + y * field.step[0]) * cut.tile[1] + (field.folded ? x : x * field.step[1]);
   }
 };
 
-/// The place of the source that a pixel of a tile stands for; `y` or `x` is -1 where there is none. `column`: where it is in its tile.
+/// The source position of a pixel of a tile; `y` or `x` is -1 if there is none. `column`: column of the pixel in its tile.
 struct Pixel {
   int image, y, x, column;
 

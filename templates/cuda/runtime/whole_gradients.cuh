@@ -1,4 +1,4 @@
-// Gradients of dense weights over a whole sequence: products of a source, turned, with deltas; both are rounded on their way to shared memory.
+// Gradients of dense weights over a whole sequence: products of the transposed source with deltas, both converted while copied to shared memory.
 #ifndef SNNC_WHOLE_GRADIENTS_CUH
 #define SNNC_WHOLE_GRADIENTS_CUH
 
@@ -7,18 +7,18 @@
 
 namespace snnc {
 
-/// Bytes from 8 columns of so many rows to the next: what lanes store at the same time lies in different banks.
+/// Bytes from 8 columns of `rows` rows to the next 8, such that simultaneous stores of lanes are in different banks.
 ANYWHERE constexpr int turned_group(int rows) { return rows / 8 * MATRIX_BYTES + 64; }
 ANYWHERE constexpr int turned_bytes(int parts, int columns, int rows) { return parts * columns / 8 * turned_group(rows); }
 constexpr int TURNED_GROUP = turned_group(STEP_DEPTH);
 
-/// Columns of rows of numbers on their way to shared memory, as PARTS parts: [8 columns][8 rows][row][column].
+/// Loads columns of rows of numbers and stores them in shared memory as PARTS parts: [8 columns][8 rows][row][column].
 template <class Number, int PARTS, int COLUMNS, int ROWS = STEP_DEPTH> class TurnedColumns {
 public:
   DEVICE TurnedColumns(const NumberRows<Number> &of, int first_column)
       : rows(of), row(warp() % DOWN * 8 + lane_index() / 4), column(first_column + first_piece() * 16 + lane_index() % 4 * 4) {}
 
-  /// Begins to read a step's rows.
+  /// Starts to load the rows of a step.
   DEVICE void fetch(long long first_row) {
     if (rows.aligned)
       read<true>(rows.at(first_row + row, column), rows.left(first_row + row, column));
@@ -50,9 +50,9 @@ public:
   }
 
 private:
-  /// A warp takes 8 rows, and every so many pieces of 16 columns.
+  /// A warp processes 8 rows, and every PIECES_APART-th piece of 16 columns.
   static constexpr int DOWN = ROWS / 8, PIECES_APART = PRODUCT_THREADS / LANES / DOWN, EACH = COLUMNS / 16 / PIECES_APART;
-  static_assert(EACH * 16 * PIECES_APART == COLUMNS, "warps take the same number of pieces");
+  static_assert(EACH * 16 * PIECES_APART == COLUMNS, "all warps have the same number of pieces");
   const NumberRows<Number> &rows;
   int row, column;
   float found[EACH][4];
@@ -66,7 +66,7 @@ private:
   }
 };
 
-/// Stores a warp's part of a slice's sums: from there on, rows and columns that the gradient still has.
+/// Stores a warp's part of the sums of a slice, from `input` and `output` on, without rows and columns outside the gradient.
 template <class Share> DEVICE void put_gradient(const Sums<Share> &sums, float scale, const Slices &to, int slice, int input, int output,
                                                 int inputs, int outputs) {
   const int lane = lane_index(), row = input + lane / 4, column = output + 2 * (lane % 4);
@@ -96,7 +96,7 @@ template <class Share> DEVICE void put_gradient(const Sums<Share> &sums, float s
   }
 }
 
-/// A source of spikes, turned: words of 32 rows in the lanes, from which fragments are made in registers.
+/// A transposed source of spikes: lanes have words of 32 rows, from which fragments are built in registers.
 template <class Share> class SpikesTurned {
 public:
   static constexpr int PARTS = 1, SHARED = 0;
@@ -111,7 +111,7 @@ public:
     for (int i = 0; i < WORDS; ++i)
       next[i] = rows.word(first_row + lane_index(), index + i);
   }
-  /// Words that were fetched are those of the step that begins.
+  /// Makes the loaded words those of the current step.
   DEVICE void store(char *) {}
   DEVICE void begin() {
     UNROLL(2)
@@ -146,7 +146,7 @@ private:
   std::uint32_t now[WORDS], next[WORDS];
 };
 
-/// A source of numbers, turned: its parts lie in shared memory beside those of the deltas.
+/// A transposed source of numbers: its parts are in shared memory, like those of the deltas.
 template <class Share, int COUNT> class NumbersTurned {
 public:
   static constexpr int PARTS = COUNT, SHARED = turned_bytes(COUNT, TILE_ROWS, STEP_DEPTH);
@@ -173,12 +173,12 @@ private:
   TurnedColumns<float, COUNT, TILE_ROWS> columns;
 };
 
-/// Two buffers: one is read while the next step's numbers come to the other.
+/// Bytes of two buffers: one is read while the other receives the values of the next step.
 ANYWHERE constexpr std::size_t gradient_shared(int left_bytes, int parts, int columns) {
   return static_cast<std::size_t>(2 * (left_bytes + turned_bytes(parts, columns, STEP_DEPTH)));
 }
 
-/// gradient[input][output] = sum over rows of source[row][input] * delta[row][output]; a block takes a tile of it over the rows of a slice.
+/// gradient[input][output] = sum over rows of source[row][input] * delta[row][output]; a block computes a tile over the rows of a slice.
 template <class Left, class Number, int RIGHT, class Share, int COLUMNS>
 PRODUCT_KERNEL void multiply_turned(WHOLE_GRID typename Left::Rows source, WHOLE_GRID NumberRows<Number> deltas, int inputs, int outputs,
                                     int rows, WHOLE_GRID Slices to) {

@@ -1,4 +1,4 @@
-// Starts kernels that have their own number of threads, and what such kernels share: words of 16 bytes, matrices out of shared memory.
+// Launches of kernels with their own number of threads, and their common functions: 16-byte words, loads of matrices from shared memory.
 #ifndef SNNC_WHOLE_LAUNCH_HPP
 #define SNNC_WHOLE_LAUNCH_HPP
 
@@ -18,7 +18,7 @@ struct alignas(16) Four {
   float x, y, z, w;
 };
 
-/// Four matrices of 8 x 8 numbers of 16 bits: lane i names row i % 8 of matrix i / 8, and gets of each matrix two numbers of row lane / 4.
+/// Loads four matrices of 8 x 8 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, and gets two numbers of row lane / 4 of each.
 inline void load_matrices(std::uint32_t (&found)[4], const void *row) {
   const std::uint64_t *rows = machine().exchange(reinterpret_cast<std::uint64_t>(row));
   const int lane = thread_index() % LANES;
@@ -27,18 +27,18 @@ inline void load_matrices(std::uint32_t (&found)[4], const void *row) {
   sync_warp();
 }
 
-/// Brings a number to shared memory, or 0, by the time that copies_done returns.
+/// Copies a number, or 0, to shared memory asynchronously; complete when copies_done returns.
 inline void copy_later(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
 inline void copies_done() {}
 
-/// The lower half of 64 bits moved to the right by less than 32.
+/// Shifts 64 bits right by less than 32, and returns the lower half.
 inline std::uint32_t moved_right(std::uint32_t low, std::uint32_t high, int by) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> by);
 }
 
 #else
 
-/// A kernel for blocks of so many threads, so many of which a multiprocessor holds.
+/// A kernel with a given number of threads per block and of resident blocks per multiprocessor.
 #define KERNEL_OF(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 
 using Quad = uint4;
@@ -69,16 +69,16 @@ DEVICE std::uint32_t moved_right(std::uint32_t low, std::uint32_t high, int by) 
 
 #endif
 
-/// Blocks share a multiprocessor's memory: what one may take so that two find room.
+/// Maximum shared memory of a block such that two blocks fit on a multiprocessor.
 constexpr std::size_t HALF_OF_SHARED = 100 * 1024;
 
-/// Two numbers as pairs of 16 bits whose sum they are, to 16 (BFloat16) or 22 bits.
+/// Splits two numbers into a high and a low pair of 16-bit values whose sums equal them to 16 (BFloat16) or 22 bits.
 template <class Half> DEVICE void split_pair(float first, float second, std::uint32_t &high, std::uint32_t &low) {
   high = Half::pair(first, second);
   low = Half::pair(first - Half::number(high & 0xffffu), second - Half::number(high >> 16));
 }
 
-/// Division by a number that a kernel is given, by a multiplication: exact for what is divided below 2^32 / number, and below twice the number.
+/// Division by a run-time divisor through a multiplication: exact for dividends below 2^32 / divisor, and below twice the divisor.
 struct Divisor {
   std::uint32_t number, factor;
 
@@ -97,7 +97,7 @@ inline Divisor divisor(int number) {
   return {static_cast<std::uint32_t>(number), number == 1 || number > 32768 ? 0 : static_cast<std::uint32_t>((WHOLE + of - 1) / of)};
 }
 
-/// Bits first ... first + count - 1 (1 to 32) of a row of words.
+/// Returns bits first ... first + count - 1 (`count` is 1 to 32) of a row of words.
 DEVICE std::uint32_t bits_between(const std::uint32_t *words, int first, int count) {
   const std::uint32_t word = static_cast<std::uint32_t>(first) / 32, shift = static_cast<std::uint32_t>(first) % 32;
   std::uint64_t found = words[word];
@@ -106,7 +106,7 @@ DEVICE std::uint32_t bits_between(const std::uint32_t *words, int first, int cou
   return static_cast<std::uint32_t>(found >> shift) & ~0u >> (32 - count);
 }
 
-/// The same of up to 64 bits.
+/// The same for up to 64 bits.
 DEVICE std::uint64_t long_bits(const std::uint32_t *words, int first, int count) {
   const std::uint32_t *from = words + static_cast<std::uint32_t>(first) / 32;
   const int shift = static_cast<int>(static_cast<std::uint32_t>(first) % 32), upto = shift + count;

@@ -1,4 +1,4 @@
-// The products of a network: by the kernels that are faster on this device. The same for all networks, so that it is compiled once.
+// Products over a whole sequence, by the kernels that are faster on this device. Independent of the network, so compiled once.
 #include "whole_products.hpp"
 
 #include "whole_starts.cuh"
@@ -32,8 +32,8 @@ void prepare_weights(const PreparedWeights &to, const DenseWeights &weights) {
 }
 
 int whole_slice_rows(int rows, int inputs, int outputs) {
-  // Clocks of a step of a tile, and of all that a block does besides; bytes a clock and multiprocessor that slices are written and read with.
-  // They are those of one device, whatever runs, so that sums are the same everywhere.
+  // Clocks of a step of a tile, other clocks of a block, and bytes per clock and multiprocessor for writing and reading slices.
+  // They are always those of one device model, so that sums are the same on all devices.
   constexpr double PROCESSORS = 132, BESIDE = 3000, BYTES = 10;
   constexpr int MOST_SLICES = 128;
   const double step = outputs <= NARROW ? 350 : 1100;

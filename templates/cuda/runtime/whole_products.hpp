@@ -1,6 +1,6 @@
 // Dense products over a whole sequence, on tensor cores: rows of spikes or numbers with weights, and gradients of weights.
 //
-// They know nothing of a network: sizes are given as they run, and a row is a step of a sample. What is called starts kernels in the thread's stream.
+// They do not depend on the network: sizes are run-time arguments. A row is a step of a sample. Functions launch kernels in the thread's stream.
 #ifndef SNNC_WHOLE_PRODUCTS_HPP
 #define SNNC_WHOLE_PRODUCTS_HPP
 
@@ -13,12 +13,12 @@ struct BFloat16;
 struct Slices;
 template <class Half> struct Short;
 
-/// What a product's factors become on tensor cores. SPLIT: two or three parts, as exact as float32 forward, 1e-5 back. ROUNDED: one number of 16 bits,
-/// weights of float16 with spikes, bfloat16 back. HALF_WEIGHTS: weights rounded to float16, in two parts of 8 bits, as its 11 bits have no room in one;
-/// numbers forward have two parts too, deltas are bfloat16.
+/// Form of a product's factors on tensor cores. SPLIT: two or three parts, as exact as float32 forward, 1e-5 backward. ROUNDED: one 16-bit
+/// value; forward float16 weights and spikes, backward bfloat16. HALF_WEIGHTS: weights rounded to float16, in two parts of 8 bits, because its
+/// 11 bits do not fit in one; numbers forward also have two parts, deltas are bfloat16.
 enum class Factors { SPLIT, ROUNDED, HALF_WEIGHTS };
 
-/// Which product weights are prepared for.
+/// The product for which weights are prepared.
 enum class WholeUse { SPIKES, NUMBERS, BACK };
 
 /// Weights of a dense connection, [inputs][outputs].
@@ -27,7 +27,7 @@ struct DenseWeights {
   int inputs, outputs;
 };
 
-/// Weights in the order and the parts in which a product reads them: `memory` has as many bytes as prepared_bytes says, and begins at a multiple of 16.
+/// Weights in the order and parts in which a product reads them; `memory` has prepared_bytes(…) bytes and is 16-byte aligned.
 struct PreparedWeights {
   WholeUse use;
   Factors factors;
@@ -36,17 +36,17 @@ struct PreparedWeights {
 };
 
 std::size_t prepared_bytes(WholeUse use, Factors factors, int inputs, int outputs);
-/// After each change of the weights.
+/// Prepares weights; to be called after each change.
 void prepare_weights(const PreparedWeights &to, const DenseWeights &weights);
 
-/// Where sums go: rows of float32, each sum on top of its start (one for each column, or null); `add`: on top of what is there too.
+/// Destination of sums: float32 rows. `start` (per column, or null) is added to each sum; `add`: also adds to the destination.
 struct DenseSums {
   float *data;
   const float *start;
   bool add;
 };
 
-/// Whether groups of four warps multiply on the thread's device (sm_90, where a trial gave what single warps give).
+/// Returns whether warpgroups are used on the thread's device (sm_90, if a trial gave the same results as single warps).
 bool products_by_groups();
 
 /// sums[row][output] = sum over inputs of source[row][input] * weights[input][output]. A row of spikes has whole words.
@@ -55,10 +55,10 @@ void whole_forward(const float *numbers, int rows, const PreparedWeights &weight
 
 /// sums[row][input] = sum over outputs of deltas[row + shift][output] * weights[input][output]; rows from `limit` on count as 0.
 void whole_back(const float *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums);
-/// Rows of 16 bits have an even number of places.
+/// The same for 16-bit rows, which are padded to an even length.
 void whole_back(const Short<BFloat16> *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums);
 
-/// Rows of a slice of a gradient's sum: the same on any device.
+/// Returns the rows per slice of a gradient; it is the same on all devices.
 int whole_slice_rows(int rows, int inputs, int outputs);
 
 /// gradient[input][output] = sum over rows of source[row][input] * deltas[row][output].

@@ -1,4 +1,4 @@
-// Products over a whole sequence of rows (of spikes or of numbers) with prepared weights: currents forward, adjoints of outputs back.
+// Products over a whole sequence of rows (of spikes or of numbers) with prepared weights: forward for currents, backward for adjoints.
 #ifndef SNNC_WHOLE_ROWS_CUH
 #define SNNC_WHOLE_ROWS_CUH
 
@@ -6,7 +6,7 @@
 
 namespace snnc {
 
-/// Fragments of a warp's rows of spikes. A lane reads a word of every fourth step, and gets the others from its neighbours.
+/// Fragments of a warp's rows of spikes. A lane loads a word of every fourth step, and gets the others from its neighbours.
 template <int DOWN> class SpikeFragments {
 public:
   static constexpr int PARTS = 1, AHEAD = 4;
@@ -23,7 +23,7 @@ public:
     fetch(0);
   }
 
-  /// Makes the fragments of a step.
+  /// Builds the fragments of a step.
   DEVICE void begin(int step) {
     if (step % AHEAD == 0) {
       UNROLL(8)
@@ -53,8 +53,8 @@ private:
   }
 };
 
-/// Fragments of a warp's rows of numbers, as COUNT parts. The next step's numbers are on their way meanwhile, except on devices without
-/// tensor cores for bfloat16: products there take all registers, and far longer than a read.
+/// Fragments of a warp's rows of numbers, as COUNT parts. The values of the next step are loaded meanwhile, except on devices without
+/// tensor cores for bfloat16: products there use all registers and take far longer than a load.
 template <class Number, int COUNT, int DOWN> class NumberFragments {
 public:
   static constexpr bool READS_AHEAD = BFloat16::TENSOR_CORES;
@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  /// Where the numbers that are read next begin in the first row, how far apart rows lie, and how many numbers each still has.
+  /// Start of the next step's values in the first row, distance between rows, and remaining values in each row.
   const Number *from;
   std::size_t below;
   int left[2 * DOWN];
@@ -119,7 +119,7 @@ private:
   }
 };
 
-/// Where results go: [row][output]. Of `scales` and `start` (what sums begin with) either may be missing; `add`: to what is there.
+/// Destination of results: [row][output]. `scales` and `start` (added to the sums) may be null; `add`: adds to the destination.
 struct RowResults {
   float *data;
   const float *scales, *start;
@@ -132,7 +132,7 @@ struct RowResults {
     return start != nullptr ? sum + start[output] : sum;
   }
 
-  /// Stores a warp's sums: of exact spikes parts are small ones, of numbers they are there already.
+  /// Stores a warp's sums: for spikes, the small parts are added last; for numbers, they are already included.
   template <class Share> DEVICE void put_all(const Sums<Share> &sums, long long first_row, int first_column) const {
     const int lane = lane_index(), column = first_column + 2 * (lane % 4);
     const long long row = first_row + lane / 4;
@@ -165,7 +165,7 @@ struct RowResults {
   }
 };
 
-/// Which tile of the result a block makes: all rows of some strips after each other, so that these strips stay near.
+/// The tile of a block: all rows of a few strips follow each other, so that these strips stay in the cache.
 struct TileOrder {
   static constexpr int TOGETHER = 8;
   int down, across;
@@ -176,13 +176,13 @@ struct TileOrder {
   }
 };
 
-/// Bytes of shared memory: steps that are there or on their way, of so many parts and columns.
+/// Number of steps in shared memory (present or being loaded), and their bytes for a number of parts and columns.
 ANYWHERE constexpr int row_stages(int parts) { return parts > 2 ? 2 : 4; }
 ANYWHERE constexpr std::size_t row_shared(int parts, int columns) {
   return static_cast<std::size_t>(row_stages(parts) * parts * columns / 8 * GROUP_BYTES);
 }
 
-/// Copies a step's weights of a tile's columns to shared memory.
+/// Copies the weights of a step, for the columns of a tile, to shared memory.
 template <int PARTS, int COLUMNS> DEVICE void fetch_weights(Place16 to, const char *from) {
   constexpr int PIECES = COLUMNS / 8 * GROUP_BYTES / 16;
   UNROLL(6)

@@ -1,4 +1,4 @@
-// Rows of a whole segment as its kernels are given them: row t * batch + b belongs to step t of sample b.
+// Rows of a whole segment, as arguments of kernels: row t * batch + b belongs to step t of sample b.
 #ifndef SNNC_WHOLE_ROWS_HPP
 #define SNNC_WHOLE_ROWS_HPP
 
@@ -6,14 +6,14 @@
 
 namespace snnc {
 
-/// Rows that are read: spikes, 32 a word, or numbers; the other is null. Row `lead` belongs to row 0 of what is found.
+/// Source rows: spikes, 32 per word, or numbers; the other pointer is null. Row `lead` belongs to row 0 of the result.
 struct WholeRows {
   const std::uint32_t *words;
   const float *numbers;
   int lead;
 };
 
-/// Rows of float32 that are written or, with `add`, added to. `bias` for each channel and `start` for each number of a row come on top; null: nothing.
+/// Float32 rows that are written or, with `add`, added to. `bias` (per channel) and `start` (per value of a row) are added; null: nothing.
 struct WholeSums {
   float *data;
   int rows;

@@ -1,4 +1,4 @@
-// Adds partial sums of a gradient, in their order.
+// Sums the partial sums of a gradient, in order.
 #ifndef SNNC_WHOLE_SLICES_CUH
 #define SNNC_WHOLE_SLICES_CUH
 
@@ -8,10 +8,10 @@
 namespace snnc {
 
 constexpr int GRADIENT_THREADS = 256, GRADIENT_WARPS = GRADIENT_THREADS / LANES;
-/// Blocks that share the rows of a gradient: the same for every device, so that sums have one order.
+/// Number of blocks that share the rows of a gradient; it is the same for every device, so that the order of sums is fixed.
 constexpr int GRADIENT_BLOCKS = 264;
 
-/// Adds partial sums in their order: a block takes 32 numbers, each of its warps some slices.
+/// Sums partial sums in order: a block processes 32 elements, and each of its warps some of the slices.
 static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partial, int slices, int numbers, WHOLE_GRID Slices weights,
                                                              WHOLE_GRID Slices biases) {
   float *room = reinterpret_cast<float *>(shared_memory());
@@ -36,7 +36,7 @@ static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partia
     to.put(slice, static_cast<std::size_t>(weight ? number : number - weights.numbers), slice == 0 ? sum : 0.0f);
 }
 
-/// Starts it; sums go to the first slice of the weights, and what is behind them to that of the biases.
+/// Launches add_slices_kernel; the sums are stored in the first slice of the weights, and those after them in the first slice of the biases.
 inline void add_slices(const float *partial, int slices, int numbers, const Slices &weights, const Slices &biases) {
   launch_blocks(add_slices_kernel, (numbers + LANES - 1) / LANES, GRADIENT_THREADS, GRADIENT_THREADS * sizeof(float), partial, slices,
                 numbers, weights, biases);

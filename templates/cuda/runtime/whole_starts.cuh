@@ -1,4 +1,4 @@
-// Starts the kernels of dense products over a whole sequence: which kernel for which sizes, by single warps or by groups of four.
+// Launches of dense products over a whole sequence: the kernel for given sizes, with single warps or warpgroups.
 #ifndef SNNC_WHOLE_STARTS_CUH
 #define SNNC_WHOLE_STARTS_CUH
 
@@ -12,11 +12,11 @@
 
 namespace snnc {
 
-/// What multiplies: single warps (mma.sync), or groups of four (wgmma), where a result has enough columns.
+/// Whether single warps (mma.sync) multiply, or groups of four (wgmma) if a result has enough columns.
 enum class By { WARPS, GROUPS };
 
 constexpr int WIDE = TILE_COLUMNS, NARROW = FEW_COLUMNS;
-/// Fragments of spikes cost little: a warp takes more rows and reads fewer weights.
+/// Fragments of spikes are cheap, so a warp processes more rows and reads fewer weights.
 using WideSpikes = Shares<4, WIDE>;
 using WideNumbers = Shares<2, WIDE>;
 using Narrow = Shares<2, NARROW>;
@@ -32,7 +32,7 @@ inline int parts_of(WholeUse use, Factors factors) {
 inline int outputs_of(const PreparedWeights &weights) { return weights.use == WholeUse::BACK ? weights.inputs : weights.outputs; }
 inline int depths_of(const PreparedWeights &weights) { return weights.use == WholeUse::BACK ? weights.outputs : weights.inputs; }
 
-/// Steps of all depths: whole turns of groups of warps.
+/// Returns the steps of all depths, a multiple of the turns of warpgroups.
 inline int steps_of(const PreparedWeights &of) {
   const int each = turn_steps(of.use == WholeUse::SPIKES);
   return pieces(depths_of(of), each * STEP_DEPTH) * each;
@@ -117,14 +117,14 @@ void start_gradient(const SpikeRows &source, const NumberRows<Number> &deltas, i
 
 template <class Number, int LEFT, int RIGHT>
 void start_gradient(const NumberRows<float> &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to, By) {
-  // Parts of both factors in wide tiles are more than a block of sm_75 has room for.
+  // On sm_75, the parts of both factors do not fit in a block's shared memory for wide tiles.
   if (deltas.columns <= NARROW || most_shared() < gradient_shared(NumbersTurned<WideNumbers, LEFT>::SHARED, RIGHT, WIDE))
     start_turned<NumbersTurned<Narrow, LEFT>, Number, RIGHT, Narrow, NARROW>(source, deltas, rows, inputs, to);
   else
     start_turned<NumbersTurned<WideNumbers, LEFT>, Number, RIGHT, WideNumbers, WIDE>(source, deltas, rows, inputs, to);
 }
 
-/// The products of whole_products.hpp, by kernels that are named.
+/// The products of whole_products.hpp, with a given kind of kernel.
 inline void forward(const std::uint32_t *spikes, int rows, const PreparedWeights &weights, const DenseSums &sums, By by) {
   const SpikeRows source{spikes, pieces(weights.inputs, 32), rows};
   if (weights.factors == Factors::ROUNDED)

@@ -1,5 +1,5 @@
-// Connections given by tables, over all rows of a segment at once. A thread takes a target of several rows, so that it reads an entry once for
-// all of them; neighbouring threads take neighbouring targets.
+// Connections given by tables, over all rows of a segment at once. A thread computes a target in several rows, so that it reads an entry once
+// for all of them; neighbouring threads compute neighbouring targets.
 #include "whole_tables.hpp"
 
 #include "whole_slices.cuh"
@@ -8,10 +8,10 @@ namespace snnc {
 namespace {
 
 constexpr int TABLE_THREADS = 256;
-/// Rows of a thread.
+/// Rows per thread.
 constexpr int TABLE_ROWS = 4;
 
-/// A thread's number of a row, and its rows.
+/// The element of a row that a thread computes, and its rows.
 struct Share {
   int number, row, rows;
 
@@ -24,7 +24,7 @@ struct Share {
   }
 };
 
-/// Spikes or numbers of a thread's rows; rows that it has not are those of its first.
+/// Spikes or numbers of a thread's rows; missing rows are replaced by its first row.
 struct BitTable {
   const std::uint32_t *words;
   int stride;
@@ -95,7 +95,7 @@ void largest_kernel(int numbers, WHOLE_GRID Wires wires, WHOLE_GRID Table from, 
   put_rows(to, numbers, own, highest);
 }
 
-/// Windows that share no source: a thread finds the largest of a window, and hands its delta to that and 0 to the others.
+/// Windows that share no source: a thread finds the maximum of a window, and writes its delta there and 0 to the other sources.
 template <class Table> KERNEL_OF(TABLE_THREADS, 4)
 void spread_kernel(int targets, int sources, int limit, WHOLE_GRID Wires by_target, WHOLE_GRID Table from, const float *deltas,
                    WHOLE_GRID WholeSums to) {
@@ -173,7 +173,7 @@ void wired_gradient_kernel(WHOLE_GRID Wires wires, WHOLE_GRID Table from, WHOLE_
 
 int parts(long long count, int part) { return static_cast<int>((count + part - 1) / part); }
 
-/// Blocks for all numbers of all rows.
+/// Returns the number of blocks for all elements of all rows.
 int table_blocks(int numbers, int rows) { return parts(static_cast<long long>(parts(rows, TABLE_ROWS)) * numbers, TABLE_THREADS); }
 
 BitTable bits_of_rows(const WholeRows &from, int values) {
@@ -194,7 +194,7 @@ void start_gradients(const Wires &by_weight, bool few, const Table &from, const 
     launch_blocks(wired_gradient_kernel<false, Table>, blocks, GRADIENT_THREADS, 0, by_weight, from, deltas, rows, partial);
 }
 
-/// Partial sums of a gradient of so many weights.
+/// Returns the number of partial sums of a gradient.
 int slices_of(int weights, int rows) {
   constexpr int ENOUGH = GRADIENT_BLOCKS * GRADIENT_WARPS;
   return std::max(1, std::min(rows, ENOUGH / std::max(1, parts(weights, LANES))));

@@ -1,7 +1,7 @@
-// Products over a whole sequence: how factors of 16 bits lie in shared memory, and how fragments of them are read.
+// Products over a whole sequence: layout of 16-bit factors in shared memory, and loads of their fragments.
 //
-// A factor is cut into matrices of 8 by 8 numbers, 128 bytes each: what tensor cores read at a time. Of both factors the sum runs over depths; four
-// matrices (32 depths) of 8 outputs lie one after the other, then those of the next 8 outputs.
+// A factor is divided into matrices of 8 by 8 numbers, 128 bytes each: the unit that tensor cores read. Sums run over the depths of both
+// factors. Four matrices (32 depths) of 8 outputs are contiguous, followed by those of the next 8 outputs.
 #ifndef SNNC_WHOLE_TILES_CUH
 #define SNNC_WHOLE_TILES_CUH
 
@@ -16,26 +16,26 @@
 
 namespace snnc {
 
-/// Threads of a block of a product, and rows of its tile of the result.
+/// Threads per block of a product, and rows of its tile of the result.
 constexpr int PRODUCT_THREADS = 256, TILE_ROWS = 128;
-/// Depths that a block multiplies between two barriers: a word of spikes.
+/// Depths that a block processes between two barriers: a word of spikes.
 constexpr int STEP_DEPTH = 32;
-/// Bytes of a matrix of 8 by 8 numbers, and of those of one step.
+/// Bytes of a matrix of 8 by 8 numbers, and of the matrices of 8 outputs in one step.
 constexpr int MATRIX_BYTES = 128, GROUP_BYTES = STEP_DEPTH / 8 * MATRIX_BYTES;
-/// Columns of a strip of prepared weights: a whole strip of a step lies in one piece.
+/// Columns of a strip of prepared weights; a strip of a step is contiguous.
 constexpr int STRIP = 128;
 
-/// Spikes are 2 in both formats of 16 bits: one bit, at the same place.
+/// Spikes are 2 in both 16-bit formats: a single bit, at the same position.
 constexpr std::uint32_t TWO_PAIR = 0x40004000u;
 constexpr float SPIKE_SCALE = 0.5f;
 
 #if defined(SNNC_ON_HOST)
 
-/// A place in shared memory.
+/// An address in shared memory.
 using Place16 = char *;
 inline Place16 place_of(char *memory) { return memory; }
 
-/// Four matrices of 8 by 8 numbers, rows of 16 bytes where lanes 8 i ... 8 i + 7 say: a lane gets two numbers of a row of each.
+/// Loads four matrices of 8 by 8 numbers; lanes 8 i ... 8 i + 7 give the addresses of the 16-byte rows of matrix i; a lane gets two numbers of each.
 template <bool TURNED> void load_matrices(std::uint32_t (&found)[4], Place16 row) {
   const std::uint64_t *all = machine().exchange(reinterpret_cast<std::uint64_t>(row));
   const int lane = thread_index() % LANES;
@@ -72,12 +72,12 @@ template <bool TURNED> DEVICE void load_matrices(std::uint32_t (&found)[4], Plac
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-/// Copies 16 bytes to shared memory while the thread goes on.
+/// Copies 16 bytes to shared memory asynchronously.
 DEVICE void copy_later(Place16 to, const void *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
 }
 DEVICE void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until all of the thread's copies have ended but those of the last LATER groups.
+/// Waits for all copies of the thread except those of the last LATER groups.
 template <int LATER> DEVICE void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory"); }
 #else
 DEVICE void copy_later(Place16 to, const void *from) {
@@ -90,7 +90,7 @@ template <int LATER> DEVICE void wait_for_copies() {}
 
 #endif
 
-/// Four numbers that lie together. Of 16 bits or 32; the address is a multiple of their size.
+/// Loads four contiguous numbers of 16 or 32 bits; the address is a multiple of their total size.
 DEVICE void load_four(const float *from, float (&found)[4]) {
 #if defined(SNNC_ON_HOST)
   std::memcpy(found, from, sizeof found);
@@ -110,8 +110,8 @@ template <class Half> DEVICE void load_four(const Short<Half> *from, float (&fou
 #endif
 }
 
-/// Rows of numbers, `columns` of them a row and `stride` apart; rows outside first ... last - 1 are read as 0.
-/// `aligned`: four numbers can be read at a time wherever a multiple of four begins.
+/// Rows of `columns` numbers, `stride` apart; rows outside first ... last - 1 are read as 0.
+/// `aligned`: every four numbers from a multiple of four on can be read in one access.
 template <class Number> struct NumberRows {
   const Number *data;
   int columns, stride;
@@ -120,11 +120,11 @@ template <class Number> struct NumberRows {
 
   DEVICE void end(long long row) { last = row < last ? row : last; }
   DEVICE const Number *at(long long row, int column) const { return data + row * stride + column; }
-  /// Numbers of a row from a column on, where there is such a row.
+  /// Returns the remaining numbers of a row from a column on; 0 if the row does not exist.
   DEVICE int left(long long row, int column) const { return row >= first && row < last ? columns - column : 0; }
 };
 
-/// Four numbers, `left` of which are there; others are 0.
+/// Reads four numbers, of which `left` exist; the others are 0.
 template <bool ALIGNED, class Number> DEVICE void read_four(const Number *from, int left, float (&found)[4]) {
   UNROLL(4)
   for (int i = 0; i < 4; ++i)
@@ -140,7 +140,7 @@ template <bool ALIGNED, class Number> DEVICE void read_four(const Number *from, 
       found[i] = static_cast<float>(from[i]);
 }
 
-/// Rows of spikes, `words` a row.
+/// Rows of spikes, `words` words per row.
 struct SpikeRows {
   const std::uint32_t *data;
   int words;
@@ -149,7 +149,7 @@ struct SpikeRows {
   DEVICE std::uint32_t word(long long row, int index) const { return row < rows && index < words ? data[row * words + index] : 0; }
 };
 
-/// Two numbers as COUNT pairs whose sums they are, the largest parts first.
+/// Splits two numbers into COUNT pairs whose sums equal them, with the largest parts first.
 template <class Half, int COUNT> DEVICE void split_pair(float low, float high, std::uint32_t (&parts)[COUNT]) {
   UNROLL(3)
   for (int i = 0; i < COUNT; ++i) {
@@ -159,17 +159,17 @@ template <class Half, int COUNT> DEVICE void split_pair(float low, float high, s
   }
 }
 
-/// How the warps of a block share a tile of COLUMNS columns: each takes DOWN fragments of 16 rows.
+/// Division of a tile of COLUMNS columns among the warps of a block: each has DOWN fragments of 16 rows.
 template <int DOWN_FRAGMENTS, int COLUMNS> struct Shares {
   static constexpr int DOWN = DOWN_FRAGMENTS, ROWS = 16 * DOWN, ABOVE = TILE_ROWS / ROWS, BESIDE = PRODUCT_THREADS / LANES / ABOVE,
                        WIDTH = COLUMNS / BESIDE;
-  static_assert(WIDTH % 16 == 0, "a warp reads two fragments of columns at a time");
+  static_assert(WIDTH % 16 == 0, "a warp reads two column fragments at a time");
   /// The first row and column of a warp's part.
   DEVICE static int row(int warp) { return warp / BESIDE * ROWS; }
   DEVICE static int column(int warp) { return warp % BESIDE * WIDTH; }
 };
 
-/// A warp's fragments of the result: two sums, one of which is emptied into the other from time to time, or holds the small parts.
+/// A warp's fragments of the result, with two sums: one is periodically added to the other and cleared, or contains the small parts.
 template <class Share> struct Sums {
   static constexpr int DOWN = Share::DOWN, ACROSS = Share::WIDTH / 8;
   float kept[DOWN][ACROSS][4], part[DOWN][ACROSS][4];
@@ -184,7 +184,7 @@ template <class Share> struct Sums {
       kept[m][n][i] = part[m][n][i] = 0;
   }
 
-  /// Tensor cores cut sums off where they add; short sums, added as float32, keep the error from growing.
+  /// Tensor cores truncate when they add, so sums are kept short and added in float32 to limit the error.
   DEVICE void empty() {
     UNROLL(4)
     for (int m = 0; m < DOWN; ++m)
@@ -198,7 +198,7 @@ template <class Share> struct Sums {
   }
 };
 
-/// Two numbers that lie together at a multiple of their size; `more`: on top of what is there.
+/// Stores two contiguous numbers at a multiple of their size; `more`: adds to the destination.
 DEVICE void put_two(float *to, float first, float second, bool more) {
 #if defined(SNNC_ON_HOST)
   to[0] = more ? to[0] + first : first;
@@ -210,13 +210,13 @@ DEVICE void put_two(float *to, float first, float second, bool more) {
 #endif
 }
 
-/// How parts of the right factor lie in shared memory: bytes from one part to the next, and from 8 outputs to the next.
+/// Layout of the parts of the right factor in shared memory: bytes from one part to the next, and from 8 outputs to the next 8.
 struct Layout {
   int plane, group;
 };
 
-/// Adds the products of a step's half (16 depths): LEFT parts of a warp's rows, held as fragments, with RIGHT parts of its columns in shared memory.
-/// `right`: the lane's row of the first four matrices. Products of two small parts are left out. `APART`: small parts have sums of their own.
+/// Adds the products of half a step (16 depths): LEFT parts of a warp's rows, in fragments, with RIGHT parts of its columns in shared memory.
+/// `right`: the lane's row of the first four matrices. Products of two small parts are omitted. `APART`: small parts have separate sums.
 template <class Half, int LEFT, int RIGHT, bool TURNED, bool APART, class Share> DEVICE void
 add_products(Sums<Share> &sums, const std::uint32_t (&left)[LEFT][Share::DOWN][4], Place16 right, const Layout &layout, int lane) {
   constexpr int MOST = LEFT > RIGHT ? LEFT : RIGHT;
@@ -244,7 +244,7 @@ add_products(Sums<Share> &sums, const std::uint32_t (&left)[LEFT][Share::DOWN][4
   }
 }
 
-/// The byte at which a lane's row of the first four matrices of a step's half lies: those of two groups of outputs.
+/// Returns the byte offset of a lane's row of the first four matrices of half a step, which are those of two groups of outputs.
 DEVICE int matrix_row(int half, int lane, int group) {
   return lane / 16 * group + (2 * half + lane / 8 % 2) * MATRIX_BYTES + lane % 8 * 16;
 }

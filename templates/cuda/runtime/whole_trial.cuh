@@ -1,4 +1,4 @@
-// Products by groups of four warps are tried on a device before they are used there: they have to give what single warps give.
+// Trial of warpgroup products on a device before they are used: they must give the same results as single warps.
 #ifndef SNNC_WHOLE_TRIAL_CUH
 #define SNNC_WHOLE_TRIAL_CUH
 
@@ -13,7 +13,7 @@
 
 namespace snnc {
 
-/// One product of every kind, of positive numbers: a sum is then as large as all of its terms together, and rounding changes little of it.
+/// One product of every kind, with positive factors, so that sums do not cancel and rounding changes them little.
 class ProductTrial {
 public:
   ProductTrial(int of_rows, int of_inputs, int of_outputs) : rows(of_rows), inputs(of_inputs), outputs(of_outputs) {
@@ -46,12 +46,12 @@ private:
   device::Array<Short<BFloat16>> short_deltas;
   std::uint64_t state = 1;
 
-  /// Knuth's linear congruence (The Art of Computer Programming 2, 3.3.4), of which the upper bits are random enough.
+  /// Knuth's linear congruential generator (The Art of Computer Programming 2, 3.3.4); its upper bits are random enough.
   std::uint32_t random_bits() {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     return static_cast<std::uint32_t>(state >> 32);
   }
-  /// A bfloat16 number: the upper half of a float.
+  /// Returns a bfloat16 value: the upper half of a float.
   static std::uint16_t upper_bits(float number) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, &number, sizeof bits);
@@ -98,7 +98,7 @@ private:
                 [&](By by) { gradient(spikes.data(), short_deltas.data(), rows, inputs, outputs, factors, slice(), by); });
   }
 
-  /// Whether all sums of both ways are positive and differ by rounding only.
+  /// Returns whether all sums of both methods are positive and differ only by rounding.
   template <class Work> bool same(int count, const Work &work) {
     constexpr float LIMIT = 1e-4f;
     std::vector<float> by_warps(static_cast<std::size_t>(count)), by_groups(by_warps.size());
@@ -114,7 +114,7 @@ private:
   }
 };
 
-/// Whether the device has groups of warps, and is asked to use them: unless SNNC_WARPGROUPS is 0; in a check on the processor, if it is 1.
+/// Returns whether warpgroups are available and enabled: unless SNNC_WARPGROUPS is 0 or, in a check on the CPU, only if it is 1.
 inline bool may_have_groups() {
   const char *asked = std::getenv("SNNC_WARPGROUPS");
 #if defined(SNNC_ON_HOST)
@@ -126,14 +126,14 @@ inline bool may_have_groups() {
 #endif
 }
 
-/// What multiplies on the thread's device. The trial runs once; a program that was compiled for sm_90 without its own instructions fails it.
+/// Returns the kind of kernel for the thread's device. The trial runs once; programs compiled for sm_90 without wgmma fail it.
 inline By products_by() {
 #if defined(SNNC_ON_HOST)
-  // A strip and a part of one; more depths than a turn has.
+  // One whole strip and one partial strip, and more depths than in a turn.
   constexpr int ROWS = 70, INPUTS = 70, OUTPUTS = 36;
   const int device = 0;
 #else
-  // More than one tile of each kind, none of which is whole, and more turns than buffers.
+  // Several tiles of each kind, with partial ones, and more turns than buffers.
   constexpr int ROWS = 400, INPUTS = 300, OUTPUTS = 200;
   const int device = device::current();
 #endif

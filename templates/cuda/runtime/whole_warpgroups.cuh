@@ -1,6 +1,6 @@
-// Products over a whole sequence for sm_90: tiles and factors as in whole_rows.cuh and whole_gradients.cuh, multiplied by groups of four warps.
+// Products over a whole sequence for sm_90: tiles and factors as in whole_rows.cuh and whole_gradients.cuh, multiplied by warpgroups.
 //
-// A group's products run while its warps make the next fragments; two groups of a block keep the tensor cores busy in turn.
+// The products of a warpgroup run while its warps build the next fragments; the two groups of a block alternate on the tensor cores.
 #ifndef SNNC_WHOLE_WARPGROUPS_CUH
 #define SNNC_WHOLE_WARPGROUPS_CUH
 
@@ -10,9 +10,9 @@
 
 namespace snnc {
 
-/// Depths of a turn of a gradient's product, and buffers of deltas: one is read, one is filled, one may still be read by the other group.
+/// Depths per turn of a gradient product, and buffers of deltas: one is read, one is filled, and one may still be read by the other group.
 constexpr int TURN_ROWS = 64, TURN_BUFFERS = 3;
-/// Steps of a turn of a product of rows: fragments of spikes take few registers. Buffers: two are read, two are on their way.
+/// Steps per turn of a product of rows: fragments of spikes need few registers. Buffers: two are read, two are being loaded.
 ANYWHERE constexpr int turn_steps(bool spikes) { return spikes ? 2 : 1; }
 constexpr int ROW_BUFFERS = 4;
 
@@ -27,7 +27,7 @@ ANYWHERE constexpr std::size_t group_gradient_shared(int parts) {
 
 using GroupSums = Sums<GroupShare>;
 
-/// Starts the products of 16 depths. `part_begins`: sums of parts are begun anew.
+/// Starts the products of 16 depths. `part_begins`: the sums of parts are overwritten.
 template <class Half, int LEFT, int RIGHT, bool TURNED, bool APART>
 DEVICE void multiply_parts(GroupSums &sums, const std::uint32_t (&left)[LEFT][4], Place16 right, int plane, int group, bool &part_begins) {
   constexpr int MOST = LEFT > RIGHT ? LEFT : RIGHT;
@@ -47,7 +47,7 @@ DEVICE void multiply_parts(GroupSums &sums, const std::uint32_t (&left)[LEFT][4]
   }
 }
 
-/// Adds up sums of parts when products have ended; the next product begins them anew.
+/// Accumulates the sums of parts after products have finished; the next product overwrites them.
 DEVICE void keep_parts(GroupSums &sums) {
   UNROLL(16)
   for (int n = 0; n < GroupSums::ACROSS; ++n)
@@ -56,7 +56,7 @@ DEVICE void keep_parts(GroupSums &sums) {
     sums.kept[0][n][i] += sums.part[0][n][i];
 }
 
-/// Fragments of a turn.
+/// The fragments of a turn.
 template <class Left, int STEPS> struct TurnFragments {
   std::uint32_t pairs[2 * STEPS][Left::PARTS][4];
 
@@ -75,14 +75,14 @@ template <class Left, int STEPS> struct TurnFragments {
   }
 };
 
-/// Copies a turn's weights, which lie together.
+/// Copies the weights of a turn, which are contiguous.
 template <int BYTES> DEVICE void fetch_turn(Place16 to, const char *from) {
   UNROLL(8)
   for (int i = thread_index() * 16; i < BYTES; i += PRODUCT_THREADS * 16)
     copy_later(to + i, from + i);
 }
 
-/// The same as multiply_rows for tiles of GROUP_COLUMNS columns. `turns`: steps of all weights over those of a turn.
+/// Like multiply_rows, for tiles of GROUP_COLUMNS columns. `turns`: number of turns of all weights.
 template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows rows, const char *planes,
                                                                              int turns, WHOLE_GRID RowResults results,
                                                                              WHOLE_GRID TileOrder order) {
@@ -118,7 +118,7 @@ template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHO
           sums, now.pairs[half], right + half / 2 * (RIGHT * PLANE_BYTES) + half % 2 * (2 * MATRIX_BYTES), PLANE_BYTES, GROUP_BYTES,
           part_begins);
     end_of_products();
-    // The buffer of the turn before the last: both groups have come past its products.
+    // The buffer of the turn before the last can be filled: both groups have finished its products.
     if (turn + 2 < turns)
       fetch_turn<BYTES>(shared + (turn + 2) % ROW_BUFFERS * BYTES, from + static_cast<std::size_t>(turn + 2) * BYTES);
     end_of_copies();
@@ -143,7 +143,7 @@ template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHO
   results.put_all(sums, first_row, across * GROUP_COLUMNS);
 }
 
-/// Fragments of 16 neurons of a source of spikes in TURN_ROWS rows.
+/// Fragments of 16 neurons of a spike source in TURN_ROWS rows.
 class GroupSpikes {
 public:
   DEVICE GroupSpikes(const SpikeRows &of, int first_input) : rows(of), index(first_input / 32), upper(first_input / 16 % 2) {}
@@ -158,7 +158,7 @@ public:
     const int lane = lane_index(), turn = 14 - lane / 4;
     UNROLL(2)
     for (int i = 0; i < 2; ++i) {
-      // Of two rows one behind the other, bits of the same neuron 16 apart.
+      // Combines two consecutive rows, with the bits of a neuron 16 apart.
       const std::uint32_t own = upper ? next[i] >> 16 : next[i] & 0xffffu, pair = own | shuffle_xor(own, 1) << 16;
       UNROLL(2)
       for (int half = 0; half < 2; ++half)
@@ -178,7 +178,7 @@ private:
   std::uint32_t next[2];
 };
 
-/// The same as multiply_turned for a source of spikes and tiles of GROUP_COLUMNS columns.
+/// Like multiply_turned, for a spike source and tiles of GROUP_COLUMNS columns.
 template <class Number, int RIGHT> PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows source,
                                                                                  WHOLE_GRID NumberRows<Number> deltas, int inputs,
                                                                                  int outputs, int rows, WHOLE_GRID Slices to) {
@@ -253,7 +253,7 @@ template <class Number, int RIGHT> PRODUCT_KERNEL void multiply_turned_by_groups
 
 #else
 
-// Elsewhere they are never started.
+// On other architectures, these kernels are never launched.
 template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows, const char *, int,
                                                                              WHOLE_GRID RowResults, WHOLE_GRID TileOrder) {}
 template <class Number, int RIGHT>

@@ -1,6 +1,6 @@
-// Weights for products over a whole sequence: split into parts of 16 bits, in the order in which blocks read them.
+// Weights for products over a whole sequence: split into 16-bit parts, in the order in which blocks read them.
 //
-// [strip of 128 outputs][step of 32 depths][part][8 outputs][8 depths][output][depth], filled up with 0: what a block needs of a step lies together.
+// [strip of 128 outputs][step of 32 depths][part][8 outputs][8 depths][output][depth], padded with 0: the data of a step of a block are contiguous.
 #ifndef SNNC_WHOLE_WEIGHTS_CUH
 #define SNNC_WHOLE_WEIGHTS_CUH
 
@@ -11,7 +11,7 @@ namespace snnc {
 /// Bytes of one part of a strip in one step.
 constexpr int PLANE_BYTES = STRIP / 8 * GROUP_BYTES;
 
-/// A matrix of `depths` by `outputs` numbers; the numbers of an output lie `along` apart, outputs `across`.
+/// A matrix of `depths` by `outputs` numbers; the numbers of an output are `along` apart, outputs `across`.
 struct WeightView {
   const float *data;
   int depths, outputs;
@@ -22,7 +22,7 @@ struct WeightView {
   }
 };
 
-/// Eight numbers of an output, as parts.
+/// Eight numbers of an output, split into parts.
 template <int PARTS> struct PreparedRow {
   std::uint32_t parts[4][PARTS];
 
@@ -43,15 +43,15 @@ template <int PARTS> struct PreparedRow {
   }
 };
 
-/// The depths of a step at which a pair of position 2 `at` of the order for spikes lies: bits of a word that are 16 apart.
+/// Returns the depths of pair `at` in the order for spikes: bits of a word that are 16 apart.
 DEVICE int spike_depth(int at, int second) { return at + 16 * second; }
-/// The same for numbers, which lanes read four at a time: `at` counts the pairs of a step.
+/// The same for numbers, which lanes read four at a time.
 DEVICE int number_depth(int at, int second) { return at / 8 * 16 + at % 4 * 4 + at / 4 % 2 * 2 + second; }
 
-/// The large part of a weight is a whole multiple of 2^-11 of its column's range: sums of such parts are exact in float32. The small part has 12 bits more.
+/// The large part of a weight is a multiple of 2^-11 of the range of its column, so sums of large parts are exact. The small part has 12 more bits.
 constexpr float SMALL_PART = 1.0f / 4096;
 
-/// A block takes 32 columns: their ranges, then their parts.
+/// A block processes 32 columns: first their ranges, then their parts.
 template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
   constexpr int LEAST_EXPONENT = 12, MOST_EXPONENT = 254;
   const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
@@ -94,7 +94,7 @@ template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weigh
   }
 }
 
-/// Parts of bfloat16 for products with numbers; `ROUNDED`: of weights that are rounded to float16 first.
+/// Splits weights into bfloat16 parts for products with numbers; `ROUNDED`: after rounding them to float16.
 template <int PARTS, bool ROUNDED> KERNEL void split_number_weights(WHOLE_GRID WeightView weights, int steps, char *planes) {
   const int lane = lane_index(), warps = block_size() / LANES, strips = whole_parts(weights.outputs, STRIP);
   for (int item = block_index() * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4;

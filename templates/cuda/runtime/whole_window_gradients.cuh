@@ -1,6 +1,6 @@
-// Weight gradients of convolutions over many rows, from spikes: a block goes through some rows, 256 positions at a time. For each weight it keeps
-// the bits that its tap reads there, and for each target channel the deltas, split in two numbers of 16 bits; their product, on tensor cores, is
-// the block's partial sum. A second kernel adds partial sums in their order.
+// Weight gradients of convolutions over many rows, from spikes: a block processes a part of the rows, 256 positions at a time. It collects, for
+// each weight, the bits that its tap reads there and, for each target channel, the deltas, split into two 16-bit values; their product, on tensor
+// cores, is the partial sum of the block. A second kernel adds the partial sums in order.
 #ifndef SNNC_WHOLE_WINDOW_GRADIENTS_CUH
 #define SNNC_WHOLE_WINDOW_GRADIENTS_CUH
 
@@ -9,7 +9,7 @@
 
 namespace snnc {
 
-/// What a weight gradient is found from: `field` forward; positions of all rows of a slice are counted through.
+/// Arguments of a weight gradient: `field` is that of the forward pass; positions are numbered consecutively over all rows of a slice.
 struct GradientTask {
   Field field;
   const std::uint32_t *words;
@@ -17,22 +17,22 @@ struct GradientTask {
   const float *numbers;
   const float *deltas;
   int rows;
-  /// Partial sums, [slice][weights, then biases]; rows of each.
+  /// Partial sums, [slice][weights, then biases], and rows per slice.
   float *partial;
   int numbers_of_slice, slice_rows;
-  /// Parts of a group's weights of a channel, and of its channels.
+  /// Number of parts of a channel's weights, and of a group's channels.
   int weight_parts, channel_parts;
   Divisor by_positions, by_width, by_taps, by_down, by_across;
-  /// Warps that share weights of a block's part, the others share positions.
+  /// Number of warps that share the weights of a block's part; the others share the positions.
   int warps_down;
   bool bias;
 };
 
-/// Positions of some rows, counted through.
+/// A position in consecutive numbering over rows.
 struct Counted {
   int image, y, x;
 
-  /// Position `position` of a row, and so many further.
+  /// Position `position` of a row, advanced by `further`.
   DEVICE Counted(const GradientTask &task, int row, int position, int further) {
     const int index = position + further, more = task.by_positions.quotient(index), own = index - more * task.field.positions();
     image = row + more;
@@ -51,15 +51,15 @@ struct Counted {
   }
 };
 
-/// Taps along x whose bits are found together.
+/// Number of taps along x whose bits are read together.
 constexpr int TAPS_TOGETHER = 8;
 
-/// The bits that taps first_tap ... of row `i` read at 32 positions from `at` on; row 0 is the slice's first.
+/// Reads the bits of the taps from first_tap on of row `i`, at 32 positions from `at` on; row 0 is the first of the slice.
 DEVICE void tap_bits(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, int first_tap, Counted at,
                      std::uint32_t (&found)[TAPS_TOGETHER]) {
   const Field &field = task.field;
   const int apart = field.apart[1];
-  // All of them lie in 64 bits of a row.
+  // Whether all of them are within 64 bits of a row.
   const bool near = field.step[1] == 1 && (TAPS_TOGETHER - 1) * apart <= 32;
   for (int filled = 0; filled < 32 && at.image < rows;) {
     const int run = least(32 - filled, field.target[1] - at.x);
@@ -92,7 +92,7 @@ DEVICE void tap_bits(const GradientTask &task, const std::uint32_t *words, int r
 
 template <int DOWN, int ACROSS> class BitGradient {
 public:
-  /// Words of positions that a block has at a time.
+  /// Number of words of positions that a block processes at a time.
   static constexpr int WORDS = ACROSS > 4 ? 4 : 8, STRIDE = WORDS + 1, POSITIONS = WORDS * 32, CHANNELS = ACROSS * 8;
   using Half = BFloat16;
 
@@ -126,7 +126,7 @@ public:
     fill_rest(bits + room);
     fetch_deltas(image, position, positions);
     fill_bits(image, position, bits);
-    // What a round reads next comes while its products are found.
+    // Data of the next round are loaded while the products of this one are computed.
     for (int first = 0, parity = 0; first < positions; first += POSITIONS, parity ^= 1) {
       copies_done();
       sync_block();
@@ -159,16 +159,16 @@ private:
   std::uint32_t *bits;
   float sums[DOWN][ACROSS][4] = {};
 
-  /// Weights of a channel, and one that reads ones: the bias.
+  /// Number of weights of a channel, plus one for the bias, which reads ones.
   DEVICE int patch() const { return field.patch() + (task.bias ? 1 : 0); }
   DEVICE int first_weight() const { return part * task.warps_down * DOWN * 16; }
 
-  /// A quad holds a lane's part of a fragment, upper parts and lower parts. Quads of odd channels lie so that eight lanes read all banks.
+  /// A quad contains a lane's part of a fragment, high and low parts. Quads of odd channels are placed such that eight lanes read all banks.
   DEVICE static int quad_place(int channel, int word, int unit, int column) {
     return (channel * WORDS + word) * 8 + ((unit * 4 + column) ^ (channel & 1) * 4);
   }
 
-  /// Begins to copy deltas from a position of a row of the slice on; `left`: positions up to its end. A thread takes one position.
+  /// Starts to copy deltas from a position of a row of the slice on; `left`: positions up to its end. Each thread copies one position.
   DEVICE void fetch_deltas(int image, int position, int left) {
     constexpr int TOGETHER = GRADIENT_THREADS / POSITIONS;
     const int all = field.positions(), further = thread_index() % POSITIONS, begin = thread_index() / POSITIONS;
@@ -200,7 +200,7 @@ private:
     }
   }
 
-  /// Rows behind the weights: ones for the biases, and nothing.
+  /// Fills the rows after the weights: ones for the biases, and zeros.
   DEVICE void fill_rest(std::uint32_t *to) {
     const int rows_here = task.warps_down * DOWN * 16;
     for (int i = thread_index(); i < rows_here * STRIDE; i += GRADIENT_THREADS)
@@ -262,7 +262,7 @@ private:
     }
   }
 
-  /// The first warps add what others have found of the same weights.
+  /// The first warps add the sums of other warps for the same weights.
   DEVICE void take_over(int sharer, int other, int own) {
     float *room = reinterpret_cast<float *>(shared_memory()) + own / 16 * ACROSS * 4 * LANES + lane;
     sync_block();
@@ -297,7 +297,7 @@ private:
       if (channel >= field.width || weight >= patch())
         continue;
       const int target = group * field.width + channel;
-      // A spike counts 2 in a fragment.
+      // A spike is 2 in a fragment.
       to[weight < field.patch() ? target * field.patch() + weight : field.groups * field.width * field.patch() + target] =
           0.5f * sums[i][j][k];
     }

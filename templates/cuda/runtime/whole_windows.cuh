@@ -1,6 +1,6 @@
-// Convolutions over many rows on tensor cores: a block keeps a tile of the source in shared memory, a string of numbers for each pixel, and its
-// warps multiply what windows read, 16 positions by 16 numbers, with the weights of 8 target channels. Weights are split into two numbers of
-// 16 bits, deltas too; spikes are exact. Sums are float32.
+// Convolutions over many rows on tensor cores: a block keeps a tile of the source in shared memory, with a string of values per pixel, and its
+// warps multiply the values of windows, 16 positions by 16 values, by the weights of 8 target channels. Weights and deltas are split into two
+// 16-bit values; spikes are exact. Sums are float32.
 #ifndef SNNC_WHOLE_WINDOWS_CUH
 #define SNNC_WHOLE_WINDOWS_CUH
 
@@ -9,44 +9,44 @@
 namespace snnc {
 
 constexpr int FIELD_THREADS = 256, FIELD_WARPS = FIELD_THREADS / LANES;
-/// Fragments of 16 positions that a warp takes.
+/// Fragments of 16 positions per warp.
 constexpr int FIELD_DOWN = 2;
-/// Positions of a block.
+/// Positions per block.
 constexpr int FIELD_POSITIONS = FIELD_WARPS * FIELD_DOWN * 16;
 
-/// What a field is multiplied with and where sums go.
+/// Arguments of a convolution: the field, its source, the weights, and the destination of sums.
 struct FieldTask {
   Field field;
   Cut cut;
-  /// Spikes, or numbers, of row 0; rows from `limit` on count as 0.
+  /// Spikes or numbers of row 0; rows from `limit` on count as 0.
   const std::uint32_t *words;
   const float *numbers;
   int row_words, limit;
-  /// Split weights, [group][step][8 channels][lane], and what sums of a target channel are multiplied by.
+  /// Split weights, [group][step][8 channels][lane], and the factors of the sums of target channels.
   const Quad *weights;
   const float *scales;
-  /// Added to each channel, to each number of a row; null: nothing.
+  /// Values added per channel, and per element of a row; null: none.
   const float *bias, *start;
   float *to;
   int rows;
   bool add;
 };
 
-/// 32 bits of a string as a tile keeps them, the bytes in the middle exchanged: a shift and a mask then give a lane its pair of a fragment,
-/// bits 2 t + e and 8 further, in the two halves of a word.
+/// 32 bits of a string as a tile stores them, with the middle bytes exchanged: a shift and a mask then give a lane its pair of a fragment,
+/// bits 2 t + e and 2 t + e + 8, in the two halves of a word.
 DEVICE std::uint32_t paired(std::uint32_t bits) { return (bits & 0xff0000ffu) | (bits >> 8 & 0xff00u) | (bits << 8 & 0xff0000u); }
 
-/// A tile of spikes: words of a pixel, odd in number so that neighbours lie in different banks.
+/// A tile of spikes: an odd number of words per pixel, so that neighbours are in different banks.
 class BitTile {
 public:
   using Half = Float16;
   static constexpr bool BITS = true;
-  /// What a spike in a fragment counts.
+  /// Value of a spike in a fragment.
   static constexpr float ONE = 2.0f;
 
   ANYWHERE static int words(const Field &field) { return (field.units() + 1) / 2; }
   ANYWHERE static std::size_t pixel_bytes(const Field &field) { return (static_cast<std::size_t>(words(field)) | 1) * 4; }
-  /// Parts of a string, of 16 numbers, that one filling of the tile holds.
+  /// Number of fillings of the tile that a string needs.
   DEVICE static int fillings(const Field &) { return 1; }
   DEVICE static int filled(const Field &field) { return field.units(); }
 
@@ -77,7 +77,7 @@ public:
     }
   }
 
-  /// The word of every row of a lane's fragments, for a move and units 2 word and 2 word + 1.
+  /// The word of each row of a lane's fragments, for a move and units 2 word and 2 word + 1.
   struct Rows {
     std::uint32_t words[FIELD_DOWN][2];
   };
@@ -117,10 +117,10 @@ private:
   int base[FIELD_DOWN][2];
 
   DEVICE int stride() const { return words(task.field) | 1; }
-  /// Two bits as two numbers of 16 bits, 0 or ONE.
+  /// Returns two bits as two 16-bit numbers, 0 or ONE.
   DEVICE static std::uint32_t pair(std::uint32_t word, int left) { return word << left & 0x40004000u; }
 
-  /// 32 channels of a pixel.
+  /// Returns 32 channels of a pixel.
   DEVICE std::uint32_t channels(const std::uint32_t *row, const Tile &of, const Pixel &pixel, int word) const {
     const Field &field = task.field;
     const int values = field.values(), count = least(32, field.depth - word * 32);
@@ -134,7 +134,7 @@ private:
       }
     return found;
   }
-  /// What the taps along x of a column read of all channels.
+  /// Returns the values of all channels that the taps along x of a column read.
   DEVICE std::uint32_t across(const std::uint32_t *row, const Tile &of, int y, int column, int word) const {
     const Field &field = task.field;
     const int left = (of.x + column) * field.step[1] + field.start[1], count = least(32, field.string() - word * 32);
@@ -158,7 +158,7 @@ private:
   }
 };
 
-/// A tile of numbers, 16 channels at a time: of a pixel their upper parts, their lower parts, and a gap that spreads neighbours over the banks.
+/// A tile of numbers, 16 channels at a time: per pixel the high parts, the low parts, and padding that spreads neighbours over the banks.
 class SplitTile {
 public:
   using Half = BFloat16;
@@ -246,13 +246,13 @@ private:
   int base[FIELD_DOWN];
 };
 
-/// Which number of a string a lane holds in a fragment of weights: unit of 16, register, and half of it.
+/// Returns the position in a string of a lane's element of a weight fragment, given by unit of 16, register, and half of the register.
 template <class Kind> DEVICE int string_place(int unit, int lane, int part, int half) {
   return unit * 16 + (Kind::BITS ? half * 8 + lane % 4 * 2 + part : lane % 4 * 2 + part * 8 + half);
 }
 
-/// Splits the weights of 8 target channels a block, in the order in which products read them. Of spikes, weights of a channel are scaled by
-/// the power of two that brings the largest to the end of float16's range; `scales` takes it back.
+/// Splits the weights of 8 target channels per block, in the order in which products read them. For spikes, the weights of a channel are scaled
+/// by the power of two that brings the largest to the end of the range of float16; `scales` reverses this.
 template <class Kind> KERNEL_OF(FIELD_THREADS, 1)
 void split_weights_kernel(WHOLE_GRID Field field, const float *weights, int tiles, Quad *to, float *scales) {
   using Half = typename Kind::Half;
@@ -269,7 +269,7 @@ void split_weights_kernel(WHOLE_GRID Field field, const float *weights, int tile
     }
     most_of[warp] = warp_highest(highest);
     sync_block();
-    // A power of two within the range of floats, for any weights that are numbers.
+    // A power of two within the range of float, for all finite weights.
     const int exponent = most(64, least(240, static_cast<int>(bits_of(most_of[lane / 4]) >> 23)));
     scale = number_of(static_cast<std::uint32_t>(253 - exponent) << 23);
     const float back = number_of(static_cast<std::uint32_t>(exponent + 1) << 23);
@@ -300,7 +300,7 @@ DEVICE void put_field(const FieldTask &task, const Tile &of, int first, int colu
   const Field &field = task.field;
   const int positions = field.positions(), values = field.groups * field.width * positions;
   float *to = task.to + static_cast<std::size_t>(of.image) * static_cast<std::size_t>(values);
-  // Where the lane's positions lie; -1: nowhere.
+  // Indices of the lane's positions in the target; -1: outside.
   int places[FIELD_DOWN][2];
   UNROLL(FIELD_DOWN)
   for (int i = 0; i < FIELD_DOWN; ++i)
@@ -337,7 +337,7 @@ DEVICE void put_field(const FieldTask &task, const Tile &of, int first, int colu
 }
 
 template <class Kind, int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void field_kernel(WHOLE_GRID FieldTask task) {
-  // Units of a string that a lane reads at a time.
+  // Number of units of a string that a lane reads at a time.
   constexpr int TOGETHER = Kind::BITS ? 2 : 1;
   const Field &field = task.field;
   const Tile of(field, task.cut);

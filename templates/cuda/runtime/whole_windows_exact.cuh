@@ -1,5 +1,5 @@
-// Convolutions over many rows of numbers, in float32 as they are: a block keeps a tile of the source and weights in shared memory, a warp takes
-// some target channels of 256 positions. What is too small for tiles goes value by value.
+// Convolutions of numbers over many rows in exact float32: a block keeps a tile of the source and weights in shared memory, and a warp computes
+// some target channels at 256 positions. Convolutions that are too small for tiles are computed value by value.
 #ifndef SNNC_WHOLE_WINDOWS_EXACT_CUH
 #define SNNC_WHOLE_WINDOWS_EXACT_CUH
 
@@ -8,15 +8,15 @@
 
 namespace snnc {
 
-/// Positions of a lane.
+/// Positions per lane.
 constexpr int EXACT_EACH = FIELD_POSITIONS / LANES;
 
-/// Bytes of a channel of the source: its tile, and weights of a block's target channels.
+/// Returns the bytes per source channel: its tile, and the weights of a block's target channels.
 ANYWHERE std::size_t exact_bytes(const Field &field, int pixels, int channels) {
   return sizeof(float) * static_cast<std::size_t>(pixels + field.moves() * channels);
 }
 
-/// Room of the tile in front of the weights, which are read four at a time.
+/// Returns the size of the tile before the weights, rounded up because weights are read four at a time.
 ANYWHERE int exact_tile(const Cut &cut, int together) { return (cut.pixels() * together + 3) / 4 * 4; }
 
 template <int ACROSS> class ExactField {
@@ -119,7 +119,7 @@ template <int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void exact_field_kernel(WHOLE_
   ExactField<ACROSS>(task, together).run();
 }
 
-/// A thread takes values of the target one by one; forward from spikes or numbers, or back.
+/// Computes values of the target one by one per thread: forward, from spikes or numbers, or backward.
 KERNEL_OF(FIELD_THREADS, 4) void each_value_kernel(WHOLE_GRID FieldTask task, WHOLE_GRID Windows windows) {
   const Field &field = task.field;
   const int values = field.groups * field.width * field.positions(), depth = field.groups * field.depth * field.values();
@@ -143,7 +143,7 @@ KERNEL_OF(FIELD_THREADS, 4) void each_value_kernel(WHOLE_GRID FieldTask task, WH
   }
 }
 
-/// Weight gradients from numbers, float32 as they are: a block has 64 weights of a channel by 64 channels, 32 positions at a time; a thread 4 by 4.
+/// Weight gradients from numbers in exact float32: a block computes 64 weights of a channel by 64 channels, 32 positions at a time; a thread 4 by 4.
 class NumberGradient {
 public:
   static constexpr int SIDE = 64, POSITIONS = 32, STRIDE = SIDE + 4;
@@ -228,7 +228,7 @@ private:
 
 KERNEL_OF(GRADIENT_THREADS, 2) void number_gradient_kernel(WHOLE_GRID GradientTask task) { NumberGradient(task).run(); }
 
-/// The gradient of biases alone: a warp sums a channel's deltas of a slice.
+/// Computes only the gradient of biases: a warp sums the deltas of a channel in a slice.
 KERNEL_OF(GRADIENT_THREADS, 4)
 void channel_sums_kernel(const float *deltas, int channels, int positions, int rows, int slice_rows, float *partial) {
   const int at = block_index() * GRADIENT_WARPS + thread_index() / LANES, slice = at / channels, channel = at % channels;

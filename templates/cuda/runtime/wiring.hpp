@@ -1,4 +1,4 @@
-// Connections given by tables: sparse, one to one, scales, averages, slices, paddings, and maxima of windows.
+// Connections given by tables: sparse, one to one, scales, averages, slices, padding, and maxima over windows.
 #ifndef SNNC_WIRING_HPP
 #define SNNC_WIRING_HPP
 
@@ -6,7 +6,7 @@
 
 namespace snnc {
 
-/// Entries of each target, source or weight, sorted: first of each, their number at the end; pairs of numbers (of a maximum: one).
+/// Entries sorted by target, source or weight: the first entry of each, then the number of entries; an entry is a pair (for a maximum, one index).
 struct Wires {
   const std::uint32_t *begin, *entries;
   DEVICE int first(int i) const { return static_cast<int>(begin[i]); }
@@ -14,7 +14,7 @@ struct Wires {
   DEVICE int other(int e) const { return static_cast<int>(entries[2 * e + 1]); }
 };
 
-/// Sum over the entries (end, weight) of `i` of weight * values[end]: forward by target, backward by source.
+/// Returns the sum over the entries (end, weight) of `i` of weight * values[end]: sorted by target forward, by source backward.
 template <class Row> DEVICE float wired_sum(const Wires &wires, int i, const Row &values, const float *weights) {
   float sum = 0;
   for (int e = wires.first(i), last = wires.first(i + 1); e < last; ++e)
@@ -26,7 +26,7 @@ template <class Row> DEVICE float wired_sum(const Wires &wires, int i, const Row
 template <bool FEW, class Source, class Number> DEVICE void wired_gradient(const Wires &wires, const Source &source, int lead,
                                                                            const Matrix<Number> &delta, int rows, const Slices &to,
                                                                            const Warp &warp) {
-  // Few entries a weight: a lane owns a weight. Many: the lanes share its entries.
+  // If weights have few entries, a lane processes a weight; otherwise, the lanes share its entries.
   const int parts = FEW ? whole_parts(to.numbers, LANES) : to.numbers;
   for (int at = warp.index; at < parts * to.count; at += warp.count) {
     const int slice = at / parts, k = FEW ? at % parts * LANES + warp.lane : at % parts, weight = least(k, to.numbers - 1);
@@ -44,7 +44,7 @@ template <bool FEW, class Source, class Number> DEVICE void wired_gradient(const
   }
 }
 
-/// The first of the largest values of a target.
+/// Returns the index of the first maximum of a target.
 template <class Row> DEVICE int largest(const Wires &wires, int target, const Row &values) {
   int best = static_cast<int>(wires.entries[wires.first(target)]);
   for (int e = wires.first(target) + 1, last = wires.first(target + 1); e < last; ++e) {
@@ -54,7 +54,7 @@ template <class Row> DEVICE int largest(const Wires &wires, int target, const Ro
   return best;
 }
 
-/// What comes back to value i from the targets that chose it.
+/// Returns the gradient of value i: the sum of the deltas of the targets that chose it.
 template <class Row, class Number>
 DEVICE float chosen_sum(const Wires &targets, const Wires &sources, int i, const Row &values, const Number *delta) {
   float sum = 0;

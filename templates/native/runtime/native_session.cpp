@@ -36,7 +36,7 @@ void NativeSession::add_setting(const char *name, std::int32_t &setting, std::in
         std::int32_t value;
         std::memcpy(&value, data, sizeof value);
         if (value < least || value > most)
-          throw std::invalid_argument(text + " is " + std::to_string(value) + "; it has to be " + std::to_string(least) +
+          throw std::invalid_argument(text + " is " + std::to_string(value) + "; it must be " + std::to_string(least) +
                                       " or more, and less than 2^24");
         const bool changed = value != setting;
         setting = value;
@@ -71,12 +71,12 @@ void NativeSession::add_adjoint_tensor(const char *name, std::size_t size, bool 
       {text, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, size}},
       [this, text, given, set = std::move(set)](const void *data) {
         if (!given || !ran)
-          throw std::invalid_argument(text + (given ? " is set after a run with autograd" : " cannot be set"));
+          throw std::invalid_argument(text + (given ? " can only be set after a run with autograd" : " cannot be set"));
         set(data);
       },
       [this, text, get = std::move(get)](void *data) {
         if (!training)
-          throw std::runtime_error(text + " is there after a training step");
+          throw std::runtime_error(text + " is only available after a training step");
         get(data);
       });
 }
@@ -113,7 +113,7 @@ void NativeSession::load(const std::vector<Stored> &places) {
   const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored) {
     if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
+      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is truncated");
     const char *from = bytes.data() + place.offset;
     for (InitialValues &values : initial_values)
       if (values.name == place.name)

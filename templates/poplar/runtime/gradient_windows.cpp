@@ -1,4 +1,4 @@
-// Definitions for gradient_windows.hpp.
+// Definitions of gradient_windows.hpp.
 #include "gradient_windows.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Gradients of sources that come back only for neurons that spiked or were close to the threshold.
+// Gradients of sources that return only to neurons that spiked or were close to the threshold.
 #ifndef SNNC_GRADIENT_WINDOWS_HPP
 #define SNNC_GRADIENT_WINDOWS_HPP
 
@@ -9,14 +9,14 @@
 
 namespace snnc {
 
-/// Adds the partial products of `producers` groups from `first` on: samples [sample, sample + samples), entries [entry, entry + entries).
+/// A sum of the partial products of `producers` groups from `first` on: samples [sample, sample + samples), entries [entry, entry + entries).
 struct PartialSum {
   unsigned tile, part, sample, samples, entry, entries, first, producers;
 };
 
 std::vector<PartialSum> partial_sums_of(const Table &table);
 
-/// Partial products of one connection: [samples][capacity] for each group of the target.
+/// The partial products of a connection: [samples][capacity] for each group of the target.
 struct Products {
   const Population &target;
   const Parts &parts;
@@ -27,7 +27,7 @@ class Producers {
 public:
   Producers(std::size_t entries, std::vector<Products> connections);
 
-  /// The input of `sum`: [producers][samples][entries].
+  /// Returns the input of `sum`: [producers][samples][entries].
   poplar::Tensor of(const PartialSum &sum) const;
 
 private:
@@ -40,11 +40,11 @@ private:
   std::vector<Products> from;
   mutable std::map<unsigned, std::vector<Place>> known;
 
-  /// The groups that contain a sample.
+  /// Returns the groups that contain a sample.
   const std::vector<Place> &at(unsigned sample) const;
 };
 
-/// The sums of all parts for a relay's samples, [parts][samples][capacity].
+/// Returns the sums of all parts for a relay's samples, [parts][samples][capacity].
 poplar::Tensor sums_of(const poplar::Tensor &reduced, const Relay &r);
 
 } // namespace snnc

@@ -1,4 +1,4 @@
-// Definitions for indexed.hpp.
+// Definitions of indexed.hpp.
 #include "indexed.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Parts constants_on(poplar::Graph &graph, const std::vector<Group> &groups, const
     made.begin.push_back(all.size());
     values(g, all);
     if (all.size() == made.begin.back())
-      all.push_back(Number{}); // A vertex field cannot be empty.
+      all.push_back(Number{}); // A vertex field must not be empty.
   }
   made.begin.push_back(all.size());
   made.all = graph.addConstant<Number>(type, {all.size()}, all.data());

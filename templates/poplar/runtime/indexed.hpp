@@ -27,7 +27,7 @@ std::vector<Owner> owners_of(const Table &table);
 
 std::vector<Owner> learned_owners(const std::vector<Owner> &owners);
 
-/// A part of the pieces that an owner sums up, for one worker; the first worker adds the sums of the others.
+/// A worker's share of the pieces that an owner sums; the first worker adds the sums of the others.
 struct SumShare {
   unsigned tile;
   std::size_t owner, count, part, parts;
@@ -35,15 +35,15 @@ struct SumShare {
 
 std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size_t parts);
 
-/// Those that own elements of [first, last).
+/// Returns the owners of elements in [first, last).
 std::vector<Owner> owners_between(const std::vector<Owner> &owners, std::size_t first, std::size_t last);
 
 Order order_of_table(const Table &table);
 
-/// Where each element of an owner lies in the array that the host sees.
+/// Returns the position of each element of an owner in the host's array.
 std::vector<unsigned> places_of(const Owner &owner, const Table &order);
 
-/// One variable or constant whose parts lie with groups, blocks or owners.
+/// Creates a variable or constant whose parts are on the tiles of groups, blocks or owners.
 template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size,
                                                   const poplar::Type &type = poplar::FLOAT) {
   Parts made;
@@ -57,52 +57,52 @@ template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const It
   return made;
 }
 
-/// The first `weights` elements, as half numbers: each owner has whole words, the last of an odd number too.
+/// Creates the first `weights` elements as half; each owner has whole words, padded if its number of elements is odd.
 Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights);
 
-/// The same, element after element.
+/// Returns the same elements without padding.
 poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights);
 
-/// The tables of an indexed connection with one of its populations, as plan.bin holds them for the groups of one replica: for each group
-/// where its numbers begin, then for all groups where the runs of each row begin, the runs (place, weight, length), the elements of the
-/// weights that a group uses, the targets that it reads, and the keys of rows that are found by key.
+/// The tables of an indexed connection on the side of one of its populations, from plan.bin, for the groups of one replica: for each group, the
+/// beginning of its numbers; then, for all groups, the beginnings of the runs of each row, the runs (place, weight, length), the elements of
+/// the weights that a group uses, the targets that it reads, and the keys of rows that are found by key.
 class Side {
 public:
   Side(const Population &population, const std::vector<Table> &tables, std::size_t at);
 
   template <class Part> unsigned low(const Part &part) const;
   template <class Part> unsigned span(const Part &part) const;
-  /// Elements of a group's copy of the weights.
+  /// Returns the number of elements in a group's copy of the weights.
   template <class Part> unsigned size(const Part &part) const;
-  /// Those of them that are among the first `last`.
+  /// Returns how many of these are among the first `last` elements.
   unsigned size(const Block &b, std::size_t last) const;
-  /// The elements of the weights that a group uses, in order.
+  /// Returns the elements of the weights that a group uses, in order.
   template <class Part> std::vector<Range> used(const Part &part) const;
   template <class Part> std::vector<Range> read(const Part &part) const;
 
   template <class Number> Parts rows(poplar::Graph &graph, const poplar::Type &type) const;
 
-  /// The source of each row, if rows are found by key.
+  /// Returns the source of each row, if rows are found by key.
   template <class Number> Parts keys(poplar::Graph &graph, const poplar::Type &type) const;
 
-  /// A column of the runs: 0 places, 1 weights, 2 lengths.
+  /// Returns a column of the runs: 0: places, 1: weights, 2: lengths.
   template <class Number> Parts runs(poplar::Graph &graph, const poplar::Type &type, std::size_t column) const;
 
-  /// Constant weights, selected for each group from `values` (bits of floats).
+  /// Returns constant weights, selected for each group from `values` (bits of floats).
   Parts constants(poplar::Graph &graph, const Table &values) const;
 
-  /// A copy of the weights that each group uses, or of those of them that are among [first, last).
+  /// Creates a copy of the weights that each group uses, or of those that are in [first, last).
   Parts copies(poplar::Graph &graph, const std::string &name) const;
   Parts copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const;
 
-  /// What the copies are made of; `weights` holds the elements [first, last).
+  /// Returns the source of the copies; `weights` contains the elements [first, last).
   poplar::Tensor from(const poplar::Tensor &weights) const;
   poplar::Tensor from(const poplar::Tensor &weights, std::size_t first, std::size_t last) const;
 
-  /// Private gradients of each block.
+  /// Creates the private gradients of each block.
   Parts private_sums(poplar::Graph &graph, const std::string &name) const;
 
-  /// The rows of a matrix that a group reads, for the samples of its replica; one row if it reads none.
+  /// Returns the rows of a matrix that a group reads, for the samples of its replica; one row if it reads none.
   poplar::Tensor rows_of(const Matrix &matrix, const Block &b) const;
 
 private:
@@ -118,12 +118,12 @@ private:
   template <class Part> std::vector<Range> used_between(const Part &part, std::size_t first, std::size_t last) const;
 };
 
-/// The parts of each owner's gradient that the groups of all replicas hold, and where they belong.
+/// The partial gradients for each owner in the groups of all replicas, and their positions.
 class Shares {
 public:
   Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums);
 
-  /// The pieces of a share of one owner's gradient; if there are none, a placeholder that is not read.
+  /// Returns the pieces of a share of an owner's gradient; if there are none, a placeholder that is not read.
   poplar::Tensor of(const SumShare &s, const poplar::Tensor &instead) const;
   std::vector<unsigned> place(const SumShare &s) const;
   std::size_t number(const SumShare &s) const;
@@ -135,10 +135,10 @@ private:
   std::vector<std::vector<unsigned>> places;
 };
 
-/// Where a share is summed up: the first share in the gradient itself.
+/// Returns where a share is summed: the first share in the gradient itself.
 poplar::Tensor summed(const Parts &total, const Parts &rest, const SumShare &s);
 
-/// The groups whose blocks have private sums to add up.
+/// Returns the groups with several blocks, whose private sums must be added.
 std::vector<Group> with_several_blocks(const Population &p);
 
 } // namespace snnc

@@ -225,7 +225,7 @@ poplar::Tensor Layout::rows_between(const Population &target, std::size_t begin,
 poplar::Tensor Layout::pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset) {
   std::vector<poplar::Tensor> values, rows;
   for (const Group &g : target.groups)
-    values.push_back(weights[g.index].slice(0, g.count)); // half numbers may have one more
+    values.push_back(weights[g.index].slice(0, g.count)); // half arrays may have one more element
   const poplar::Tensor all = poplar::concat(values);
   for (std::size_t r = 0; r < source.replicas.size(); ++r) {
     const std::size_t begin = nearest(source, target, r) * target.neurons + offset;
@@ -260,7 +260,7 @@ Order order_of_states(const Population &p) { return order_of_records(p, 1, 0); }
 
 Order order_of_weights(const Population &p, std::size_t inputs) {
   Order order;
-  for (const Group &g : p.groups) { // of all replicas
+  for (const Group &g : p.groups) { // groups of all replicas
     const auto push = [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = 0; i < inputs; ++i)
         for (std::size_t c = begin; c < end; ++c)

@@ -1,4 +1,4 @@
-// Variables on tiles, cut along the blocks of populations, and the order of their elements.
+// Variables on tiles, divided by the blocks of populations, and the order of their elements.
 #ifndef SNNC_LAYOUT_HPP
 #define SNNC_LAYOUT_HPP
 
@@ -6,7 +6,7 @@
 
 namespace snnc {
 
-/// Makes and maps variables of one graph.
+/// Creates and maps the variables of a graph.
 class Layout {
 public:
   Layout(poplar::Graph &made, unsigned samples);
@@ -14,10 +14,10 @@ public:
   /// [per_cell][samples][count] for each block.
   Parts cells(const Population &p, const poplar::Type &type, const std::string &name, std::size_t per_cell);
 
-  /// [slots][samples][count] half numbers for each block, the last index padded to whole words.
+  /// [slots][samples][count] as half for each block; rows are padded to whole words.
   Parts half_cells(const Population &p, const std::string &name, std::size_t slots);
 
-  /// [slots][samples][mask words] for each block, `unit` words a unit.
+  /// [slots][samples][mask words] for each block, with `unit` words per unit.
   Parts block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit);
 
   /// [rows][count] for each block: sums over its samples.
@@ -29,25 +29,25 @@ public:
   /// [inputs][count] for each group: weights, with columns in pairs (see order_of_weights).
   Parts weights(const Population &p, const std::string &name, std::size_t inputs);
 
-  /// The same as half numbers.
+  /// The same as half.
   Parts half_weights(const Population &p, const std::string &name, std::size_t inputs);
 
   /// The same for each block: sums over its samples.
   Sums block_weights(const Population &p, const std::string &name, std::size_t inputs);
 
-  /// A group's share of its `values`: optimiser values.
+  /// Each group's share of `values`, for optimiser values.
   Parts shares(const Population &p, const std::string &name, const Parts &values);
 
-  /// One number for each block.
+  /// One number per block.
   Parts block_numbers(const Population &p, const std::string &name);
 
-  /// One number for each group: the copies of a shared parameter.
+  /// One number per group: the copies of a shared parameter.
   Parts group_numbers(const Population &p, const std::string &name);
 
   /// [per_sample][samples] for each relay.
   Parts kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample);
 
-  /// `each` numbers for each relay, one by default.
+  /// `each` numbers per relay, one by default.
   Parts relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each = 1);
 
   /// [pieces][2] for each relay: the numbers of ids that its workers find in the masks.
@@ -56,10 +56,10 @@ public:
   /// [batch][width] on the relays: the window that all consumers read in a step.
   poplar::Tensor window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width);
 
-  /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons travel as one piece.
+  /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons are exchanged as one piece.
   Matrix matrix(const Population &p, const std::string &name);
 
-  /// The same as half numbers; blocks have an even number of samples, so that two samples share a word.
+  /// The same as half; blocks have an even number of samples, so that two samples share a word.
   Matrix half_matrix(const Population &p, const std::string &name);
 
   /// [tiles][samples][row], written by blocks for relays.
@@ -76,7 +76,7 @@ public:
     return made;
   }
 
-  /// Elements of such a piece.
+  /// Returns the elements of such a piece.
   template <class Piece> static poplar::Tensor part_of(const poplar::Tensor &all, const Piece &p) {
     return all.slice(p.part, p.part + 1, 0).slice(p.sample, p.sample + p.samples, 1).slice(p.entry, p.entry + p.entries, 2).flatten();
   }
@@ -84,22 +84,22 @@ public:
   /// [outputs] for each neuron of each group: the rows of outgoing weights are stored with their source.
   Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
-  /// The same as half numbers, in rows of an even length.
+  /// The same as half, in rows of even length.
   Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
-  /// A half number for each neuron of each group: the weights of one-to-one connections with their source.
+  /// One half value per neuron of each group: the weights of one-to-one connections, stored with their source.
   Parts half_numbers(const Population &p, const std::string &name);
 
-  /// [count][columns] for each packer: rows of weights on their way.
+  /// [count][columns] for each packer: packed rows of weights.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
 
   poplar::Tensor on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name, unsigned tile);
 
-  /// A whole number on each of the first IPUs.
+  /// An integer on each of the first IPUs.
   OnIpus on_ipus(const std::string &name, unsigned ipus);
   OnIpus on_ipus(int value, unsigned ipus);
 
-  /// Constants of one tile.
+  /// Constants on one tile.
   poplar::Tensor constants(const std::vector<unsigned> &values, unsigned tile);
   poplar::Tensor numbers(const std::vector<float> &values, unsigned tile);
 
@@ -109,31 +109,31 @@ public:
   /// The same constants on each tile of a table.
   std::vector<poplar::Tensor> constants_on_tiles(const Table &tiles, const std::vector<unsigned> &values);
 
-  /// The rows of a block's neurons, from `offset` on, for its samples.
+  /// Returns the rows of a block's neurons, from `offset` on, for its samples.
   static poplar::Tensor own(const Matrix &matrix, const Block &b, std::size_t offset = 0);
 
-  /// All rows for the samples of a block's replica.
+  /// Returns all rows for the samples of a block's replica.
   static poplar::Tensor of_replica(const Matrix &rows, const Population &p, const Block &b);
 
-  /// The rows of a block's or a relay's samples.
+  /// Returns the rows of the samples of a block or relay.
   template <class Part> static poplar::Tensor samples(const poplar::Tensor &window, const Part &part) {
     return window.slice(part.sample, part.sample + part.samples, 0).flatten();
   }
 
-  /// The rows of weights that belong to a tile of their source: of each group of the target's replica with the closest samples, those of
-  /// the paired columns and those of the last one of an odd number.
+  /// Returns the rows of weights for a tile of their source: from each group of the target replica with the closest samples, the rows of
+  /// the paired columns and, if the number of columns is odd, those of the last one.
   static poplar::Tensor rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
                                 std::size_t inputs);
 
-  /// The rows [first, last) of the groups [begin, end) of a target, in the same way.
+  /// Returns rows [first, last) of groups [begin, end) of a target, in the same way.
   static poplar::Tensor rows_between(const Population &target, std::size_t begin, std::size_t end, const Parts &weights, std::size_t inputs,
                                      std::size_t first, std::size_t last);
 
-  /// The replica of a target whose samples are closest to those of a replica of its source.
+  /// Returns the replica of a target whose samples are closest to those of a replica of its source.
   static std::size_t nearest(const Population &source, const Population &target, std::size_t replica);
 
-  /// The sources from which the rows of all replicas are copied if weights have one value per neuron: those of the targets
-  /// [offset, offset + source.neurons) of the target's replica with the closest samples.
+  /// Returns the tensor from which the rows of all replicas are copied if weights have one value per neuron: that of the targets
+  /// [offset, offset + source.neurons) of the target replica with the closest samples.
   static poplar::Tensor pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset);
 
 private:
@@ -148,7 +148,7 @@ private:
   template <class Items, class Size> Parts parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size);
 };
 
-// ---- orders: the device order of the host's tensors, which have the model's layout -----------------------------------------------
+// ---- orders: device order of host tensors, which have the model's layout -----------------------------------------------
 
 /// [steps][batch][n], stored as [samples][steps][count] for each block.
 Order order_of_records(const Population &p, std::size_t steps, std::size_t batch);
@@ -156,25 +156,25 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 /// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
 
-/// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then all rows of the last of an odd number.
+/// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then, if the number is odd, all rows of the last column.
 Order order_of_weights(const Population &p, std::size_t inputs);
 
 /// [n], stored with the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
 
-/// The same where the elements of each group are padded to an even number.
+/// The same order, with the elements of each group padded to an even number.
 Order padded(const Population &p, const Order &order);
 
-/// [n] kept beside each replica of a population.
+/// [n], stored for each replica of a population.
 Order order_of_neurons(const Population &p);
 
-/// The part of an order that belongs to the first replica.
+/// Returns the part of an order that belongs to the first replica.
 Order first_replica(const Population &p, Order order);
 
-/// One sample of a record: for each group, [steps][count].
+/// Returns one sample of a record: [steps][count] for each group.
 poplar::Tensor of_sample(const Population &p, const Parts &records, std::size_t steps, std::size_t sample);
 
-/// Where class c of such a sample begins, and the distance between its steps.
+/// Returns the beginning of each class in such a sample, and the distance between its steps.
 std::vector<unsigned> class_offsets(const Population &p, unsigned steps);
 
 std::vector<unsigned> class_strides(const Population &p);
@@ -183,34 +183,34 @@ std::vector<std::size_t> samples_of(std::size_t batch);
 
 // ---- replicas: each updates its share of a group's parameters and sends it to the others ----------------------------------------
 
-/// A group's share of its own parameters, or of any array with the same layout.
+/// Returns a group's share of its own parameters, or of any array with the same layout.
 poplar::Tensor own_share(const Population &p, const Parts &parts, const Group &g);
 
-/// The share of a group in which a sum of gradients is computed: in its first block.
+/// Returns the share of a group in which gradients are summed, in its first block.
 poplar::Tensor summed_share(const Population &p, const Sums &sums, const Group &g);
 
-/// The summands: the private sums of the other blocks or, if there are replicas, the parts of this share in the others.
+/// Returns the other summands: private sums of the other blocks or, with replicas, the parts of this share in other replicas.
 poplar::Tensor other_sums(const Population &p, const Sums &sums, const Group &g);
 
 std::size_t summands(const Population &p, const Group &g);
 
-/// The groups whose share is not empty, or whose private sums must be added before replicas exchange them.
+/// Returns the groups whose share is not empty, or whose private sums must be added before replicas exchange them.
 std::vector<Group> with_share(const Population &p, const Parts &parts);
 std::vector<Group> with_private_sums(const Population &p);
 
-/// All gradients once, in the order of the first replica's parameters.
+/// Returns all gradients once, in the order of the first replica's parameters.
 poplar::Tensor totals(const Population &p, const Sums &sums);
 
-/// All optimiser values once, in the same order; `shares` has a share for each group.
+/// Returns all optimiser values once, in the same order; `shares` has a share for each group.
 poplar::Tensor all_shares(const Population &p, const Parts &shares);
 
-/// Adds the updated shares and the places in other replicas that they are copied to.
+/// Adds the copies of updated shares to the other replicas.
 void spread(const Population &p, const Parts &values, Copies &copies);
 
-/// Slot 0 of each part of an array with `slots` slots.
+/// Returns slot 0 of each part of an array with `slots` slots.
 poplar::Tensor first_slots(const Parts &parts, std::size_t slots);
 
-/// Their contents are no longer needed, so others may use their memory until they are written again.
+/// Marks tensors as undefined, so that other variables may use their memory until they are written again.
 void forget(poplar::program::Sequence &program, const std::vector<poplar::Tensor> &tensors);
 
 } // namespace snnc

@@ -10,7 +10,7 @@
 
 namespace snnc {
 
-/// What a tile adds up: `parts` into `sum`.
+/// A sum on a tile: `parts` are added into `sum`.
 struct SquareSum {
   unsigned tile;
   poplar::Tensor parts, sum;
@@ -20,14 +20,14 @@ class SquareSums {
 public:
   explicit SquareSums(poplar::Graph &made) : graph(made) {}
 
-  /// Space for the results of the workers of one vertex.
+  /// Returns space for the results of the workers of one vertex.
   poplar::Tensor add(unsigned tile, unsigned workers) {
     const poplar::Tensor found = on_tile(workers, "squares", tile);
     on[tile].push_back(found);
     return found;
   }
 
-  /// The sums of all tiles that have such vertices.
+  /// Returns the sums of all tiles that have such vertices.
   const std::vector<SquareSum> &of_tiles() {
     if (tiles.empty())
       for (const auto &[tile, parts] : on)
@@ -35,7 +35,7 @@ public:
     return tiles;
   }
 
-  /// The sums of chips, each on the first of these tiles.
+  /// Returns the sums of chips, each on the first of these tiles.
   const std::vector<SquareSum> &of_chips(unsigned tiles_of_chip) {
     if (chips.empty()) {
       std::map<unsigned, std::vector<const SquareSum *>> of;
@@ -47,7 +47,7 @@ public:
     return chips;
   }
 
-  /// The sums of the last level.
+  /// Returns the sums of the last level.
   poplar::Tensor all() {
     std::vector<const SquareSum *> last;
     for (const SquareSum &each : chips.empty() ? of_tiles() : chips)

@@ -1,4 +1,4 @@
-// Definitions for packing.hpp.
+// Definitions of packing.hpp.
 #include "packing.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace snnc {
 
 namespace {
 
-/// Where part i begins if `total` items are cut into `parts`, the larger ones first.
+/// Returns the beginning of part i if `total` items are divided into `parts` parts, with larger ones first.
 std::size_t edge(std::size_t total, std::size_t parts, std::size_t i) { return total / parts * i + std::min(total % parts, i); }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Tiles of a target pack rows of weights side by side before they send them to the sources.
+// Packing of weight rows on the tiles of a target, before they are sent to the sources.
 #ifndef SNNC_PACKING_HPP
 #define SNNC_PACKING_HPP
 
@@ -8,23 +8,23 @@
 
 namespace snnc {
 
-/// Cuts the tiles of a target's replica into bundles. Tile m of a bundle packs the rows of part m of the source's tiles.
+/// Division of the tiles of a target replica into bundles. Tile m of a bundle packs the rows for part m of the source's tiles.
 class Packing {
 public:
   Packing(const Population &source, const Population &target, std::size_t inputs, std::size_t bundles);
 
   const std::vector<Packer> &packers() const { return all; }
 
-  /// What a tile collects: its rows of each group of its bundle, those of the paired columns and those of the last of an odd number.
+  /// Returns the rows that a tile collects from each group of its bundle: those of paired columns, and those of the last column of an odd number.
   poplar::Tensor collected(const Packer &p, const Parts &weights) const;
 
-  /// Columns of each piece of collected rows.
+  /// Returns the columns of each piece of collected rows.
   std::vector<unsigned> widths(const Packer &p) const;
 
-  /// For consecutive tiles of the source with the same neurons: the number of tiles, and of neurons on each.
+  /// Returns, for each run of source tiles with the same neurons, the number of tiles and of neurons per tile.
   std::vector<unsigned> runs(const Packer &p) const;
 
-  /// What a tile of the source reads: a piece of each bundle of the target's replica with the closest samples.
+  /// Returns what a tile of the source reads: a piece of each bundle of the target replica with the closest samples.
   poplar::Tensor to(const Home &h, const Parts &packed) const;
 
 private:

@@ -1,4 +1,4 @@
-// Definitions for poplar_session.hpp.
+// Definitions of poplar_session.hpp.
 #include "poplar_session.hpp"
 
 #include <poplar/DeviceManager.hpp>
@@ -12,7 +12,7 @@
 namespace snnc {
 
 #ifndef SNNC_POPLAR_SDK
-/// The machine numbers that the emulator uses.
+/// Returns the properties of the machine that the emulator uses.
 static poplar::EmulatorModel emulator_model(const Machine &machine) {
   poplar::EmulatorModel model;
   model.exchangeBytesPerCycle = machine.exchange_bytes_per_cycle;
@@ -72,14 +72,14 @@ std::size_t Ring::first(int of) const {
   return distance > 0 ? static_cast<std::size_t>((distance + turns->interval - 1) / turns->interval) : 0;
 }
 
-/// An input as the host stores it: for each relay all steps, each in the relay's layout.
+/// An input in host memory: all steps for each relay, in the relay's layout.
 template <class Number> struct Kept {
   std::size_t steps, slots;
   std::vector<Number> values;
 
   Kept(const Parts &parts, std::size_t of_steps, const Ring &ring)
       : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps) {}
-  /// The first step of a relay.
+  /// Returns the first step of a relay.
   Number *of(const Parts &parts, const Relay &r) { return values.data() + parts.begin[r.index] / slots * steps; }
   /// Copies the steps from `first` on into the slots of all relays.
   void fill(const std::vector<std::size_t> &begin, std::size_t first, Number *to) const {
@@ -427,7 +427,7 @@ void PoplarSession::load(const std::vector<poplar::program::Program> &programs, 
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == tensor.name) {
         if (tensor.offset + tensor.elements * 4 > weights.size())
-          throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
+          throw std::runtime_error(std::string(WEIGHTS_FILE) + " is truncated");
         set(i, weights.data() + tensor.offset);
       }
   build_seconds = elapsed(start);

@@ -1,4 +1,4 @@
-// A session on a Poplar engine: named tensors, streams of inputs, programs. The network's host.cpp fills it.
+// A session on a Poplar engine: named tensors, streams of inputs, programs. host.cpp defines the network.
 #ifndef SNNC_POPLAR_SESSION_HPP
 #define SNNC_POPLAR_SESSION_HPP
 
@@ -39,7 +39,7 @@ struct Machine {
   std::vector<Wire> wires;
 };
 
-/// Which segment a stream sends: from the first to the last, then back to the first if they run again. Each run of a program starts anew.
+/// The segment that a stream sends: from the first to the last, then back to the first if segments run again. Each run of a program starts over.
 struct Turns {
   int segment, segments, interval;
   std::vector<std::shared_ptr<int>> counts;
@@ -52,11 +52,11 @@ struct Turns {
 /// The slots in which relays store the steps of an input that a segment reads; `turns` is empty if they store all steps.
 struct Ring {
   std::size_t slots = 0;
-  /// A step is read for the last time in iteration interval * step + offset.
+  /// A step is last read in iteration interval * step + offset.
   int offset = 0;
   Turns *turns = nullptr;
 
-  /// The first step that a segment reads.
+  /// Returns the first step that a segment reads.
   std::size_t first(int of) const;
 };
 
@@ -80,54 +80,53 @@ public:
 protected:
   PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains);
 
-  /// A tensor that the host reads and, when `writable`, writes.
+  /// Adds a tensor that the host reads and, if `writable`, writes.
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
 
-  /// A setting of one number, with the initial value `value`.
+  /// Sets the initial value of a setting with one element.
   void begins(const std::string &name, float value) { first_numbers.emplace_back(name, value); }
 
-  /// A parameter that tiles store as half numbers; the host sees floats, rounded to the nearest half number.
+  /// Adds a parameter that tiles store as half; the host sees floats, rounded to the nearest half value.
   void half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
 
-  /// Counts in relays, as one sum; setting it (to 0) resets them.
+  /// Adds counts in relays, exposed as their sum; setting it (to 0) resets them.
   void counter(const std::string &name, const poplar::Tensor &counts);
 
-  /// An input that is stored as lists of events: dense 0/1 numbers become ids and their counts.
+  /// Adds an input that is stored as lists of events: dense 0/1 numbers become ids and counts.
   template <class Id> void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
                                        const Parts &ids, const Parts &numbers, std::size_t stored_ids, const Ring &ring,
                                        poplar::program::Sequence &load);
 
-  /// An input that is stored as one bit per value: dense 0/1 numbers, the first value in the highest bit of a word.
+  /// Adds an input of dense 0/1 numbers that is stored as one bit per value, with the first value in the highest bit of a word.
   void bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
                  const Ring &ring, poplar::program::Sequence &load);
 
-  /// An initial value in slot 0 of lists of bits: [batch][n] of 0 and 1.
+  /// Adds an initial value in slot 0 of lists of bits: [batch][n] of 0 and 1.
   void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
                     std::size_t slots);
 
-  /// An input that is stored as values.
+  /// Adds an input that is stored as values.
   void value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
                    const Ring &ring, poplar::program::Sequence &load);
 
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
 
-  /// Targets other than one class per sample, sample by sample.
+  /// Adds targets other than one class per sample, sample by sample.
   void target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps, poplar::program::Sequence &load);
 
-  /// The gradient of a record, for a loss that the host computes.
+  /// Adds the gradient of a record, for a loss that the host computes.
   void adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, const Order &order,
                      poplar::program::Sequence &load);
 
-  /// An initial value in slot 0 of event lists: [batch][n] of 0 and 1.
+  /// Adds an initial value in slot 0 of event lists: [batch][n] of 0 and 1.
   template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
                                           const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);
 
   /// Compiles and loads the programs, then writes zeros and the stored weights.
   void load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets);
 
-  /// Samples are spread over all tiles, from the last one on.
-  /// One element for each sample, on the tiles of a table.
+  /// Creates one element per sample, on the tiles of a table.
   poplar::Tensor spread_samples(const poplar::Type &type, const std::string &name, const Table &tiles);
 
   poplar::Tensor constant(int value);
@@ -156,7 +155,7 @@ private:
   std::vector<std::pair<std::string, std::function<void(void *)>>> filled;
   Turns *turns = nullptr;
   std::vector<std::size_t> zero_at_open;
-  /// Initial values of tensors with one number.
+  /// Initial values of tensors with one element.
   std::vector<std::pair<std::string, float>> first_numbers;
   std::vector<Stored> stored;
   bool stale = true;
@@ -165,12 +164,12 @@ private:
 
   void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
 
-  /// An input that cannot be read back.
+  /// Adds an input, which cannot be read back.
   void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set);
 
   void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load);
 
-  /// All steps at once, or one segment at a time.
+  /// Adds the stream of an input: all steps at once, or one segment at a time.
   template <class Number> void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
                                       const Ring &ring, poplar::program::Sequence &load);
 

@@ -1,4 +1,4 @@
-// Definitions for streaming.hpp.
+// Definitions of streaming.hpp.
 #include "streaming.hpp"
 
 namespace snnc {

@@ -1,4 +1,4 @@
-// Rows of streaming memory, in which sequences in segments store data outside the tiles.
+// Rows of streaming memory, in which segmented sequences store data outside the tiles.
 #ifndef SNNC_STREAMING_HPP
 #define SNNC_STREAMING_HPP
 
@@ -14,12 +14,12 @@
 
 namespace snnc {
 
-/// A row of remote buffers, one buffer per IPU: its pieces are on tiles.
+/// A row of remote buffers, with one buffer per IPU; its pieces are on tiles.
 class RemoteRows {
 public:
   RemoteRows(poplar::Graph &made, std::string called);
 
-  /// The data on the tile of each of `items`: of `slots` slots, those from `first` on.
+  /// Adds the data on the tile of each of `items`: of `slots` slots, those from `first` on.
   template <class Items> void add(const Parts &parts, const Items &items, std::size_t slots = 1, std::size_t first = 0) {
     for (std::size_t i = 0; i < items.size(); ++i)
       add(parts[i].slice(parts.size(i) / slots * first, parts.size(i)), items[i].tile);
@@ -31,7 +31,7 @@ public:
 private:
   poplar::Graph &graph;
   std::string name;
-  /// Grouped by 16-bit elements and IPU.
+  /// Pieces, grouped by element size (16 bits or not) and IPU.
   std::map<std::pair<bool, unsigned>, std::vector<poplar::Tensor>> pieces;
 
   void add(const poplar::Tensor &piece, unsigned tile);

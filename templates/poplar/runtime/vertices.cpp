@@ -1,4 +1,4 @@
-// Definitions for vertices.hpp.
+// Definitions of vertices.hpp.
 #include "vertices.hpp"
 
 namespace snnc {

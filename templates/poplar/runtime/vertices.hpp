@@ -20,7 +20,7 @@ private:
   poplar::VertexRef vertex;
 };
 
-/// A whole number on tile 0.
+/// Creates an integer on tile 0.
 poplar::Tensor whole_number(poplar::Graph &graph, int value);
 
 } // namespace snnc

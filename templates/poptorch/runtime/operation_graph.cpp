@@ -1,4 +1,4 @@
-// Definitions for operation_graph.hpp.
+// Definitions of operation_graph.hpp.
 #include "operation_graph.hpp"
 
 #include "views.hpp"
@@ -33,7 +33,7 @@ OperationGraph::OperationGraph(poplar::Graph &owner, const std::string &project,
       zero(owner.addConstant<float>(poplar::FLOAT, {1}, 0.0f)) {
   graph.setTileMapping(zero, 0);
   if (graph.getTarget().getNumTiles() < tiles)
-    throw std::runtime_error("this network was placed on " + std::to_string(tiles) + " tiles, and the device has " +
+    throw std::runtime_error("this network was placed on " + std::to_string(tiles) + " tiles, but the device has " +
                              std::to_string(graph.getTarget().getNumTiles()) + "; compile it for that device");
   graph.addCodelets(folder + "/codelets.cpp");
 }
@@ -62,7 +62,7 @@ void OperationGraph::adjoint(const std::string &name, const poplar::Tensor &on_d
 
 void OperationGraph::counter(const std::string &name, const poplar::Tensor &counts) {
   zeros(counts.flatten());
-  // PopTorch takes floats: these have the bits of whole numbers.
+  // PopTorch supports only floats: these contain the bits of integers.
   made.emplace(name, counts.flatten().reinterpret(poplar::FLOAT));
 }
 

@@ -1,4 +1,4 @@
-// The base of the network if another program owns the graph: the tensors that a session would read and write are passed in and out here.
+// Base of the network if another program owns the graph: tensors that a session would read and write are passed in and out here.
 #ifndef SNNC_OPERATION_GRAPH_HPP
 #define SNNC_OPERATION_GRAPH_HPP
 
@@ -20,7 +20,7 @@ namespace snnc {
 /// The role of a tensor in the network.
 enum Role { SNNC_PARAMETER, SNNC_STATE, SNNC_RECORD, SNNC_GRADIENT };
 
-/// All steps of an input arrive at once.
+/// All steps of an input arrive at once, so there is no ring.
 struct Ring {};
 
 /// Tensors in the model's own order, by name.
@@ -28,29 +28,29 @@ using Named = std::map<std::string, poplar::Tensor>;
 
 class OperationGraph {
 public:
-  /// Copies the given tensors to where the network stores them, then runs `program`. The given tensors are not modified.
+  /// Adds copies of the given tensors to the variables of the network, and `program`. The given tensors are not modified.
   void add(poplar::program::Sequence &to, const poplar::program::Program &program) const;
 
-  /// A tensor for a parameter, in the model's own order, with its elements on the tiles that read them first, in the order of reading.
+  /// Creates a tensor for a parameter, in the model's order, with its elements on the tiles that read them first, in reading order.
   poplar::Tensor create(const std::string &name, const poplar::DebugNameAndId &label) const;
 
-  /// A record or a gradient, in the model's own order; its elements stay on their tiles.
+  /// Returns a record or a gradient in the model's order; its elements stay on their tiles.
   poplar::Tensor seen(const std::string &name) const;
 
 protected:
   OperationGraph(poplar::Graph &owner, const std::string &project, unsigned samples, unsigned tiles);
 
-  /// Where a parameter is stored, in all replicas.
+  /// Registers where a parameter is stored, in all replicas.
   void place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
   bool placed() const;
 
   void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
               const Order &order, bool);
 
-  /// The gradient of a record, which arrives in the model's own order.
+  /// Registers the gradient of a record, which arrives in the model's order.
   void adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order);
 
-  /// Nothing reads how often windows were full.
+  /// Adds a counter of dropped spikes.
   void counter(const std::string &, const poplar::Tensor &counts);
 
   template <class Id> void event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
@@ -63,7 +63,7 @@ protected:
   void value_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &values,
                    const Ring &, poplar::program::Sequence &load);
 
-  /// Spikes before step 0: none.
+  /// Does nothing: there are no spikes before step 0.
   template <class Id> void initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &,
                                           const Parts &numbers, std::size_t slots, std::size_t);
   void initial_bits(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &bits, std::size_t slots);
@@ -89,18 +89,18 @@ private:
   poplar::Tensor zero;
   Copies given_values;
 
-  /// Parameters are [shape]; states are given for one sample, [neurons].
+  /// Registers a given tensor: parameters are [shape]; states are given for one sample, [neurons].
   void take(const std::string &name, Role role, std::size_t elements, const poplar::Tensor &flat, const Order &order);
 
   void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order);
 
-  /// 32-bit numbers with the initial value 0.
+  /// Sets 32-bit elements to 0 initially.
   void zeros(const poplar::Tensor &flat);
 
-  /// An input as [steps][batch][width]: it is given as [batch][steps] or [batch], then its own shape.
+  /// Returns an input as [steps][batch][width]; it is given as [batch][steps] or [batch], followed by its own shape.
   poplar::Tensor steps_of(const std::string &name, const std::vector<std::size_t> &shape) const;
 
-  /// One bit per value, [steps][batch][words]; all tiles of the plan pack equal parts.
+  /// Returns an input as one bit per value, [steps][batch][words]; all tiles of the plan pack equal parts.
   poplar::Tensor packed(const std::string &name, const std::vector<std::size_t> &shape, poplar::program::Sequence &load);
 
   static poplar::Tensor samples_of_relay(const poplar::Tensor &steps, const Relay &r);

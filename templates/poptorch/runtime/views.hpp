@@ -1,4 +1,4 @@
-// Views of tensors in the model's order as tensors in the device's order, and the reverse, with as few pieces as possible.
+// Views of tensors in the model's order as tensors in the device's order, and vice versa, with as few pieces as possible.
 #ifndef SNNC_VIEWS_HPP
 #define SNNC_VIEWS_HPP
 
@@ -13,12 +13,12 @@
 
 namespace snnc {
 
-/// The elements [place, place + rows * columns) of an order: row r, column c is element from + r * row_step + c * column_step.
+/// The elements [place, place + rows * columns) of an order, such that row r, column c is element from + r * row_step + c * column_step.
 struct Patch {
   std::size_t place, from, rows, columns, row_step, column_step;
 };
 
-/// Cuts an order into such patches; elements that are NOWHERE are in none.
+/// Divides an order into patches, without elements that are NOWHERE.
 inline std::vector<Patch> patches_of(const Order &order) {
   std::vector<Patch> found;
   const std::size_t n = order.size();
@@ -53,7 +53,7 @@ inline std::vector<Patch> patches_of(const Order &order) {
   return found;
 }
 
-/// The inverse order, which restores `elements` elements.
+/// Returns the inverse order, for `elements` elements.
 inline Order inverse(const Order &order, std::size_t elements) {
   Order back(elements, NOWHERE);
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -62,13 +62,13 @@ inline Order inverse(const Order &order, std::size_t elements) {
   return back;
 }
 
-/// Every `step`-th element of a flat tensor, `count` elements starting at `from`.
+/// Returns every `step`-th element of a flat tensor, `count` elements from `from` on.
 inline poplar::Tensor line_of(const poplar::Tensor &flat, std::size_t from, std::size_t count, std::size_t step) {
   const poplar::Tensor all = flat.slice(from, from + (count - 1) * step + 1);
   return step == 1 ? all : all.subSample(static_cast<unsigned>(step), 0);
 }
 
-/// [outer][inner] elements of a flat tensor, the inner ones closer together.
+/// Returns [outer][inner] elements of a flat tensor; the inner ones are closer together.
 inline poplar::Tensor grid_of(const poplar::Tensor &flat, std::size_t from, std::size_t outer, std::size_t outer_step, std::size_t inner,
                               std::size_t inner_step) {
   const std::size_t span = (inner - 1) * inner_step + 1, begin = from % outer_step, row = from - begin;
@@ -82,7 +82,7 @@ inline poplar::Tensor grid_of(const poplar::Tensor &flat, std::size_t from, std:
   return poplar::concat(lines);
 }
 
-/// A patch of a flat tensor, flat, in the order of its places.
+/// Returns a patch of a flat tensor, flat, in order.
 inline poplar::Tensor patch_of(const poplar::Tensor &flat, const Patch &p) {
   if (p.rows == 1)
     return line_of(flat, p.from, p.columns, p.column_step);
@@ -91,7 +91,7 @@ inline poplar::Tensor patch_of(const poplar::Tensor &flat, const Patch &p) {
   return grid_of(flat, p.from, p.columns, p.column_step, p.rows, p.row_step).dimShuffle({1, 0}).flatten();
 }
 
-/// The elements on the device in `order`, as the model sees them: `elements` elements, flat. If the order is empty, it is unchanged.
+/// Returns the device elements in the model's order, `elements` elements, flat. An empty order means that both orders are equal.
 inline poplar::Tensor in_order(const poplar::Tensor &on_device, const Order &order, std::size_t elements) {
   const poplar::Tensor flat = on_device.flatten();
   if (order.empty())
@@ -103,7 +103,7 @@ inline poplar::Tensor in_order(const poplar::Tensor &on_device, const Order &ord
     seen += p.rows * p.columns;
   }
   if (seen != elements)
-    throw std::logic_error("an order leaves elements out");
+    throw std::logic_error("an order omits elements");
   return poplar::concat(pieces);
 }
 

@@ -1,4 +1,4 @@
-// Colours: from the theme, lightened, along a ramp; readable numbers.
+// Colours of the theme, colour ramps, and formatting of numbers.
 const darkTheme = window.matchMedia("(prefers-color-scheme: dark)");
 function theme(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
 function channels(colour) { return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)); }

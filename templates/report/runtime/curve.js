@@ -1,4 +1,4 @@
-// All tiles sorted by the quantity that the map shows, to show how evenly it is spread.
+// A curve of all tiles sorted by the quantity that the map shows, to show how evenly it is distributed.
 function drawCurve(canvas, note, map) {
   const m = map.numbers, view = m.views[map.view].values ? m.views[map.view] : m.views.memory, sorted = Float64Array.from(view.values).sort().reverse();
   const wide = canvas.clientWidth || 400, high = 64, pen = sharp(canvas, wide, high), top = Math.max(view.top, sorted[0] || 1);

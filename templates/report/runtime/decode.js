@@ -1,4 +1,4 @@
-// Unpacks the numbers that the page carries: runs, places in a list of values, or little-endian numbers as base64.
+// Decodes the numbers embedded in the page: run lengths, indices into a list of values, or little-endian numbers as base64.
 const data = JSON.parse(document.getElementById("data").textContent);
 function bytesOf(text) {
   const raw = atob(text), out = new Uint8Array(raw.length);

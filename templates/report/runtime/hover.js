@@ -1,4 +1,4 @@
-// One tooltip for everything that has a data-tip, and for canvases.
+// The tooltip of elements with a data-tip attribute, and of canvases.
 const hover = document.getElementById("hover");
 function showHover(text, x, y) {
   if (!text) return hideHover();

@@ -1,4 +1,4 @@
-// Connects the parts: one selected layer everywhere, one view of the map.
+// Connects the parts of the page: one selected layer everywhere, one view of the map.
 const numbers = data.maps.map(tileNumbers), tip = document.getElementById("tip"), curve = document.getElementById("curve");
 const map = tileMap(document.getElementById("map"), numbers[0], () => {
   mapLegend(document.getElementById("maplegend"), map);

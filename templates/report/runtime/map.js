@@ -179,7 +179,7 @@ function mapLegend(place, map) {
   } else if (map.view === "IPU") {
     place.append(words("colours repeat after eight IPUs"), swatch(theme("empty"), "free"));
   } else if (map.view === "batch group") {
-    place.append(words("each batch group of a layer holds all its neurons, for its own samples"), swatch(data.relay, "relays"), swatch(theme("empty"), "free"));
+    place.append(words("each batch group of a layer contains all of its neurons, for its own samples"), swatch(data.relay, "relays"), swatch(theme("empty"), "free"));
   } else {
     place.append(rampLegend(["0", count(map.tops[map.view] || view.top) + " " + view.unit + (view.limit ? " (limit)" : "")]), swatch(theme("empty"), "none"), words(view.source));
   }

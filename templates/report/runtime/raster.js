@@ -44,7 +44,7 @@ function rasters(all) {
     raster.setAttribute("role", "img");
     raster.setAttribute("aria-label", "Spikes of " + r.label + ": " + many(r.width, "neuron") + " over " + many(r.steps, "step"));
     curve.setAttribute("role", "img");
-    curve.setAttribute("aria-label", "Spikes of " + r.label + " a neuron and step, over time: at most " + largest(r.over_time).toPrecision(2));
+    curve.setAttribute("aria-label", "Spikes of " + r.label + " per neuron and step, over time: at most " + largest(r.over_time).toPrecision(2));
     raster.style.height = Math.max(40, Math.min(128, r.rows * 2)) + "px";
     curve.style.height = "36px";
     curve.style.marginTop = "3px";

@@ -1,4 +1,4 @@
-"""Computes what printed equations say, from their text alone."""
+"""Evaluates printed equations from their text alone."""
 
 import math
 import re

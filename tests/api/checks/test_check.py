@@ -1,4 +1,4 @@
-"""``snnc check``: the layer table, readable equations, synaptic operations at most and measured, and assumptions."""
+"""``snnc check``: the layer table, readable equations, synaptic operations (maximum and measured), and assumptions."""
 
 import itertools
 import json

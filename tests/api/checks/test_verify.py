@@ -1,4 +1,4 @@
-"""``snnc verify``: another implementation and snnc on the same arrays, layer by layer and step by step."""
+"""``snnc verify``: compare another implementation with snnc on the same arrays, layer by layer and step by step."""
 
 import json
 import sys
@@ -312,7 +312,7 @@ def test_a_file_that_holds_another_network_for_these_sizes_is_refused(monkeypatc
 
 def test_more_values_than_are_kept_are_refused_before_anything_runs(monkeypatch):
     monkeypatch.setattr(other_runs, "MAX_VALUES", 1000)
-    with pytest.raises(HiddenTooLargeError, match=r"are 1,\d{3} values to compare; at most 1,000 are kept. Take fewer samples"):
+    with pytest.raises(HiddenTooLargeError, match=r"are 1,\d{3} values to compare; at most 1,000 are kept. Use fewer samples"):
         snnc.verify(MODEL, samples=6)
 
 
@@ -529,7 +529,7 @@ def test_what_the_runtime_refuses_is_said(capsys, monkeypatch):
 def test_arrays_that_do_not_fit_are_refused(capsys, tmp_path):
     np.savez(tmp_path / "a.npz", y=np.zeros((5, 2, 20)))
     np.savez(tmp_path / "b.npz", x=np.zeros((5, 2, 21)))
-    for name, said_of in (("a", "lack x"), ("b", "takes 'x' as [5, 'batch', 20]")):
+    for name, said_of in (("a", "lack x"), ("b", "'x' of the file has the shape [5, 'batch', 20]")):
         code, said = run(capsys, MODEL, "--inputs", tmp_path / f"{name}.npz")
         assert code == 2
         assert "SNNC-E238" in said.err

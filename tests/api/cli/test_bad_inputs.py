@@ -1,4 +1,4 @@
-"""What is wrong with a model or a place ends in one coded line, exit code 2, and nothing is left behind."""
+"""An invalid model or path causes one line with a code and exit code 2, and leaves no files."""
 
 import os
 import pwd
@@ -203,7 +203,7 @@ def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(
         status, said = call("run", tmp_path / target, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")
         assert status == (0 if target == "reference" else 2)
         assert target == "reference" or said.err.startswith(
-            "error: SNNC-E028: snnc stores its builds in the home folder, and there is none"
+            "error: SNNC-E028: snnc stores its builds in the home folder, which does not exist"
         )
         assert target == "reference" or "SNNC_CACHE=FOLDER" in said.err
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))

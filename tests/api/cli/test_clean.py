@@ -1,4 +1,4 @@
-"""``snnc clean`` deletes what is certainly snnc's, says how much, and nothing else."""
+"""``snnc clean`` deletes only files that certainly belong to snnc, and reports how much."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""The command line: results on stdout, one coded line on stderr for every error, nothing half-written."""
+"""The command line: results on stdout, one line with a code on stderr for every error, no partial files."""
 
 import json
 import re

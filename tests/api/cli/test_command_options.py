@@ -1,4 +1,4 @@
-"""Every option of every command reaches what it is for, or is refused where it would have no effect."""
+"""Every option of every command has its effect, or is refused where it would have none."""
 
 import importlib
 import inspect
@@ -19,7 +19,7 @@ from snnc.options.table import RULES
 STEP = CORPUS / "snntorch_step_leaky_ts.onnx"
 NIR = CORPUS / "hand_nir_lif.nir"
 OPTIONS, GRAPH, EXPLORE = "snnc.options.compile_options:options", "snnc.driver.converting:graph_for", "snnc.exploring:explore_graph"
-FIRST_FIGURE = "memory             Memory of one IPU by what it holds (arXiv 2311.04386)"
+FIRST_FIGURE = "memory             Memory of one IPU by category (arXiv 2311.04386)"
 ESTIMATE, VERIFY, FIT = "snnc.driver.estimating:estimate_graph", "snnc.checks.verifying:verify", "snnc.session:Session.fit"
 ON_GPU = "snnc.benchmarks.cuda.command:run_suite"
 COMMANDS, REPRODUCE = "snnc.cli.commands", "snnc.benchmarks.reproduce.command:reproduce"

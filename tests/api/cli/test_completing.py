@@ -1,4 +1,4 @@
-"""The shell completes commands, options and the names of targets."""
+"""Shell completion of commands, options and the names of targets."""
 
 import os
 import subprocess

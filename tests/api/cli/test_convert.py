@@ -1,4 +1,4 @@
-"""``snnc convert``: a model of any form as a file of another."""
+"""``snnc convert``: convert a model file to another format."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_what_nir_cannot_express_is_refused_with_the_reason(capsys, tmp_path):
     code, said = run(capsys, MODEL, tmp_path / "m.nir", "--dt", "1e-4")
     assert code == 2
     assert "SNNC-E716" in said.err
-    assert "a neuron of NIR has only its output 's'" in said.err
+    assert "a NIR neuron has only its output 's'" in said.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""What a user gets wrong in Python and on the command line is one message with a code."""
+"""User errors in Python and on the command line cause one message with a code."""
 
 import json
 
@@ -65,12 +65,12 @@ def test_numbers_of_numpy_are_numbers(session):
 @pytest.mark.parametrize(
     ("x", "y", "says"),
     [
-        (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(there are none\)"),
-        ([], [], r"SNNC-E503: .*there are none"),
+        (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(no samples\)"),
+        ([], [], r"SNNC-E503: .*no samples"),
         (X[:, :0], Y, r"SNNC-E503: .*they are empty"),
         (NAN, Y, r"SNNC-E505: .*nan at index \[1, 2, 3\] \(1 of 160"),
         (X.astype(object), Y, r"SNNC-E504: .*objects \(float\)"),
-        ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*one length"),
+        ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*same length"),
         (X + 1j, Y, "SNNC-E504: .*complex64"),
         ("abc", Y, "SNNC-E504: .*<U3"),
         (None, Y, r"SNNC-E504: .*NoneType"),
@@ -81,7 +81,7 @@ def test_numbers_of_numpy_are_numbers(session):
         (X, Y > 0, "SNNC-E504: the labels are bool"),
         (X, np.eye(3, dtype=int)[Y], r"SNNC-E503: .*\[8, 3\].*y\.argmax\(axis=1\)"),
         (X, ["a"] * 8, r"SNNC-E504: .*<U1.*return_inverse"),
-        (X, [None] * 8, "SNNC-E504: y holds objects"),
+        (X, [None] * 8, "SNNC-E504: y contains objects"),
         (X, Y[:3], r"SNNC-E503: .*shape \[3\]; 8 samples"),
     ],
 )
@@ -117,10 +117,10 @@ class FrameworksLoss:
     [
         ("loss", lambda a, b: 0, r"loss is the function <lambda>.*'ce_count'.*snnc\.torch\.Module"),
         ("loss", FrameworksLoss(), "FrameworksLoss"),
-        ("loss", FrameworksLoss, "the class FrameworksLoss, which is to be called"),
+        ("loss", FrameworksLoss, "the class FrameworksLoss instead of an instance"),
         ("loss", snnc.CrossEntropy, "the function cross_entropy"),
         ("loss", 3, r"3 \(an int\)"),
-        ("optimizer", snnc.Adam, "the class Adam, which is to be called"),
+        ("optimizer", snnc.Adam, "the class Adam instead of an instance"),
         ("optimizer", 0.1, r"0\.1 \(a float\)"),
         ("optimizer", FrameworksLoss(), r"snnc\.Adam\(0\.001\)"),
         ("surrogate", lambda x: x, "custom:"),
@@ -152,16 +152,16 @@ def test_a_time_step_that_is_no_number_is_refused():
     ],
 )
 def test_an_unknown_target_names_what_there_is_and_what_is_nearest(name, meant, tmp_path, capsys):
-    with pytest.raises(SnncError, match=rf"SNNC-E301: .*Is '{meant}' meant\?") as found:
+    with pytest.raises(SnncError, match=rf"SNNC-E301: .*Did you mean '{meant}'\?") as found:
         snnc.compile(network(), target=name, steps=4)
     assert all(known in str(found.value) for known in (*OTHERS, *target_names()))
     snnc.write_onnx(network().graph(), tmp_path / "m.onnx")
     assert cli.run_command(["compile", str(tmp_path / "m.onnx"), "--target", name, "--steps", "4", "-o", str(tmp_path / "b")]) == 2
-    assert f"Is '{meant}' meant?" in capsys.readouterr().err
+    assert f"Did you mean '{meant}'?" in capsys.readouterr().err
 
 
 def test_a_name_like_no_other_and_a_file_that_is_not_there():
-    with pytest.raises(SnncError, match=r"SNNC-E301: the target 'xyzzy' is not known\. snnc knows"):
+    with pytest.raises(SnncError, match=r"SNNC-E301: the target 'xyzzy' is unknown\. Targets are"):
         snnc.compile(network(), target="xyzzy", steps=4)
     with pytest.raises(SnncError, match=r"SNNC-E301: the target file 'no\.toml' does not exist"):
         snnc.compile(network(), target="no.toml", steps=4)

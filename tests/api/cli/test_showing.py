@@ -1,4 +1,4 @@
-"""What a terminal and a notebook show of networks, graphs and sessions, and of snnc itself."""
+"""The display of networks, graphs, sessions and snnc itself in a terminal and in a notebook."""
 
 from importlib.metadata import version
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""``snnc train`` on data sets by their names, from options and from a recipe."""
+"""``snnc train`` on named data sets, with options and with a recipe."""
 
 import csv
 import runpy
@@ -105,12 +105,12 @@ def test_a_recipe_names_data_relative_to_itself_and_refuses_other_keys(tmp_path)
     file.write_text('epochs = 2\n[data]\ntrain = "shd:a.h5"\nvalidation = "v.npz"\ndt = 0.01\n')
     assert read_recipe(file)["data"] == {"train": f"shd:{tmp_path / 'a.h5'}", "validation": str(tmp_path / "v.npz"), "dt": 0.01}
     for text, says in (
-        ('[data]\nfile = "a"', "line 2: data.file is not a setting.*train, validation, steps"),
+        ('[data]\nfile = "a"', "line 2: data.file is not a training setting.*train, validation, steps"),
         ("[data]\ndt = true", "data.dt = True must be a number"),
         ("[data]\nsteps = 0", "data.steps = 0 must be a whole number"),
         ('[data]\ntrain = "speech:a"', "data.train = 'speech:a' must be"),
         ('validation = "a.npz"\n[data]\nvalidation = "b.npz"', "validation data twice"),
-        ("data = 3", "data is not a setting"),
+        ("data = 3", "data is not a training setting"),
     ):
         file.write_text(text)
         with pytest.raises(RecipeError, match=f"SNNC-E593.*{says}"):

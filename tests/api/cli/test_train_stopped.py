@@ -1,4 +1,4 @@
-"""``snnc train`` that is stopped, goes wrong or is started twice: the weights stay, and the message says how to go on."""
+"""``snnc train`` that is stopped, fails or is started twice: the weights are kept, and the message explains how to continue."""
 
 import json
 import os
@@ -87,6 +87,7 @@ def start(before_batch, *arguments):
     return process
 
 
+@pytest.mark.representative("2-130", "15-143")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_path, data, capsys, number, code):
     whole, folder = compiled(tmp_path / "whole"), compiled(tmp_path / "p")

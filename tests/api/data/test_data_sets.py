@@ -1,4 +1,4 @@
-"""Data sets: official formats written by hand, binning, encoders, order, and training on them."""
+"""Data sets: hand-written files in official formats, binning, encoders, order, and training on them."""
 
 import gzip
 import os
@@ -78,7 +78,7 @@ def test_nmnist_has_two_polarities_and_a_clock_that_overflows(tmp_path):
     with pytest.raises(DataFormatError, match=r"00001\.bin' is damaged at byte 20"):
         list(found.batches(1))
     file.write_bytes(atis(5, 6, 1, 1000) + atis(34, 0, 0, 1))
-    with pytest.raises(DataFormatError, match="at byte 5: an event lies at x 34"):
+    with pytest.raises(DataFormatError, match="at byte 5: an event is at x 34"):
         list(found.batches(1))
 
 
@@ -138,7 +138,7 @@ def test_npy_files_give_rows_and_damaged_ones_are_refused(tmp_path):
     np.testing.assert_array_equal(found, x[[4, 0]].swapaxes(0, 1))
     assert targets.tolist() == [4, 0]
     (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-1])
-    with pytest.raises(DataFormatError, match="60 bytes, and the file has 59"):
+    with pytest.raises(DataFormatError, match="60 bytes, but the file has 59"):
         data.npy(tmp_path / "x.npy", tmp_path / "y.npy")
 
 
@@ -297,6 +297,7 @@ def network():
     return net
 
 
+@pytest.mark.representative("reference-None", "cpu-None")
 @pytest.mark.parametrize(("target", "batch"), [("reference", None), ("cpu", None), ("gc200", 4)])
 def test_training_on_a_data_set_gives_the_bits_of_arrays(target, batch):
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Data files are read without trust; outputs appear whole or not at all."""
+"""Data files are read without trust; outputs are written completely or not at all."""
 
 import os
 import pickle
@@ -129,7 +129,7 @@ def test_an_array_larger_than_this_machine_is_refused_when_it_is_asked_for(tmp_p
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 500}.get)
     found = read_arrays(tmp_path / "x.npz")
     assert found["y"].shape == (10,)
-    with pytest.raises(errors.MemoryShortError, match=r"'x'.*4,000 bytes, and this machine 500"):
+    with pytest.raises(errors.MemoryShortError, match=r"'x'.*4,000 bytes, but this machine has 500"):
         found["x"]
 
 
@@ -181,7 +181,7 @@ def test_commands_read_no_array_that_nobody_asks_for(tmp_path, asked, command, c
 
 
 def test_a_missing_array_is_named_with_what_is_there(tmp_path):
-    with pytest.raises(errors.MissingArrayError, match=r"'x'.*holds y"):
+    with pytest.raises(errors.MissingArrayError, match=r"'x'.*contains y"):
         pick({"y": np.zeros(1)}, "x", tmp_path)
 
 

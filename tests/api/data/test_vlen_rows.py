@@ -1,4 +1,4 @@
-"""Rows of variable length are read at their places in the file as the HDF5 library reads them."""
+"""Rows of variable length are read directly from their offsets in the file, with the same result as the HDF5 library."""
 
 import os
 

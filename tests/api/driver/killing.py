@@ -1,6 +1,6 @@
-"""Training that is killed at random moments, and what of it must be there after each kill.
+"""Kills training at random moments, and checks which files exist after each kill.
 
-Every run is a child of its own; the parent loads no program, so that it can be forked at any time.
+Every run is a separate child process; the parent loads no program, so it can be forked at any time.
 """
 
 from __future__ import annotations

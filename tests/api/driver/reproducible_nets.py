@@ -1,4 +1,4 @@
-"""Run by a test in a process of its own: prints a digest of the sources and plans that three networks are emitted to."""
+"""Run by a test in a separate process: prints a digest of the emitted sources and plans of three networks."""
 
 import hashlib
 import json

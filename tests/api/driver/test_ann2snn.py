@@ -1,4 +1,4 @@
-"""ReLU networks from PyTorch and from files, by the commands and in Python: trained classifiers, fine-tuning, ONNX Runtime."""
+"""ReLU networks from PyTorch and from files, with commands and in Python: trained classifiers, fine-tuning, ONNX Runtime."""
 
 import json
 import re
@@ -256,7 +256,7 @@ def test_a_module_of_several_arguments_takes_them_by_name():
     with snnc.compile(found.graph) as session:
         ours = session.run({"left": left, "right": right})["output"]
     np.testing.assert_allclose(ours, np.maximum(left - 2 * right, 0), atol=0.5 / 100 + 1e-6)
-    with pytest.raises(TorchModuleError, match="takes left, but the sample data hold right"):
+    with pytest.raises(TorchModuleError, match="needs left, but the sample data contain right"):
         snnc.ann2snn(Both(), {"right": right})
     with pytest.raises(TorchModuleError, match=r"neither a torch\.nn\.Module nor the path"):
         snnc.ann2snn([1], {"x": right})

@@ -1,4 +1,4 @@
-"""From a network to a session, with the reference backend."""
+"""Compiling a network into a session with the reference backend."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The processor as a target of the command line and of the Python interface."""
+"""The processor as a target on the command line and in Python."""
 
 import json
 import mmap

@@ -1,4 +1,4 @@
-"""Estimates: the numbers that outside checks read, from the command line and from Python; nothing is written."""
+"""Estimates: the numbers that external checks read, from the command line and from Python; nothing is written."""
 
 import json
 import os

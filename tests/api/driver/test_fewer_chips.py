@@ -1,4 +1,4 @@
-"""A machine of several chips is never planned slower than one of its chips alone."""
+"""A plan for a machine of several chips is never slower than the plan for one of its chips."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Kill -9 at random moments of training: nothing is lost beyond the last checkpoint, and the resumed training ends with the same bits."""
+"""Kill -9 at random moments of training: only work after the last checkpoint is lost, and resumed training ends with the same bits."""
 
 import pytest
 from killing import kill_training

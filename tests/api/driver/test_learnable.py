@@ -1,4 +1,4 @@
-"""Parameters of imported neurons that training changes: gradients as of autograd, kept, and written back."""
+"""Trained parameters of imported neurons: gradients as in autograd, saved, and written back."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The loss reads the output or the population that it is told to: on every target, from every command, and kept with the project."""
+"""The loss reads the chosen output or population: on every target, with every command, and saved with the project."""
 
 import json
 

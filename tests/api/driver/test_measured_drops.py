@@ -1,4 +1,4 @@
-"""Activity that is measured for a machine that drops spikes is that of the network without these spikes."""
+"""Activity measured for a machine that drops spikes excludes the dropped spikes."""
 
 import numpy as np
 import pytest

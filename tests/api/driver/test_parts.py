@@ -1,4 +1,4 @@
-"""Networks in parts from outside: the same numbers in the author's order, wherever they cross."""
+"""Networks whose populations are split into parts: the same numbers in the author's order, at every interface."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Local search moves the parts of a population together, and then alone."""
+"""Local search moves the parts of a population together, and then individually."""
 
 from itertools import islice
 

@@ -1,4 +1,4 @@
-"""Compiling into a folder that is there: work is kept, and what is not snnc's is left alone."""
+"""Compiling into an existing folder keeps trained weights, and leaves other files alone."""
 
 import os
 
@@ -29,6 +29,7 @@ def trained(folder):
     return (folder / TRAINED).read_bytes()
 
 
+@pytest.mark.representative("reference", "gc200")
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 def test_the_list_of_a_project_names_all_that_the_compiler_wrote(tmp_path, target):
     steps = {"steps": 8} if target == "gc200" else {}

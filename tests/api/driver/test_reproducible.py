@@ -1,4 +1,4 @@
-"""A seed fixes the initial weights, the order of samples and every byte of the emitted program, whatever library or hash computes them."""
+"""A seed fixes the initial weights, the order of samples and every byte of the emitted program, for any library or hash seed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Numbers of steps, samples and neurons that nobody can hold are refused before any work, with the numbers."""
+"""Numbers of steps, samples and neurons that exceed any memory are refused before any work, with the numbers."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_populations_whose_weights_nobody_can_draw_are_refused(neurons, connecti
 
 
 def test_arrays_larger_than_the_memory_are_refused():
-    with pytest.raises(TooLargeError, match=r"1,000,000,000,000 numbers, which take 11,175\.9 GiB"):
+    with pytest.raises(TooLargeError, match=r"1,000,000,000,000 numbers, which need 11,175\.9 GiB"):
         check_memory(10**12, "an array")
     check_memory(1000, "an array")
     assert issubclass(TooLargeError, SnncError)

@@ -1,4 +1,4 @@
-"""``snnc explore``: every point of the grid, those that do not fit with their reason, as table, JSON and drawing."""
+"""``snnc explore``: every point of the grid, with the reason if it does not fit, as table, JSON and drawing."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""New weights: their moments against closed forms, and what the membranes do with them."""
+"""New weights: their moments compared with closed forms, and the resulting membranes."""
 
 import math
 

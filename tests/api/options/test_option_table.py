@@ -1,4 +1,4 @@
-"""Every option of a compilation on every target: it is refused with a code, or has the effect that its cell names."""
+"""Every compilation option on every target is refused with a code, or has the effect that its cell in the table names."""
 
 import inspect
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -135,6 +135,8 @@ CELLS = {
 
 OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
+OF_TILES = {"calibrate", "mode", "recompute", "streaming"}
+"""Those of them whose effect on each chip is that on one chip."""
 OF_MACHINES = {*OF_CHIPS, "steps", "loss", "optimizer", "half"}
 """Options that plans and programs for machines depend on. All others change the network before it is lowered, for every target alike."""
 OF_POPTORCH = {"steps", "batch", "loss", "optimizer", "capacity"}
@@ -145,8 +147,8 @@ def is_wide(name, number, target, value):
     """Planning for a machine takes longest: tried there are refusals, and the first value of each option that plans depend on."""
     if target in ("reference", "cpu", "cuda") or taken_by(name, backend_of(TARGETS[target]), value) == "refused":
         return target == "several" and name not in OF_CHIPS
-    of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS}[target]
-    return name not in of or (number > 0 and (name not in OF_CHIPS or target == "poptorch"))
+    of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS - OF_TILES}[target]
+    return name not in of or number > 0
 
 
 def cells():
@@ -256,7 +258,7 @@ def test_options_of_dropping_without_effect_are_refused():
     for target, given, text in (
         ("cpu", {"capacity": 3}, "give mode='drop'"),
         ("reference", {"mode": "drop"}, "give capacity"),
-        ("cpu", {"drop": "random"}, "nothing is dropped"),
+        ("cpu", {"drop": "random"}, "no spike is dropped"),
         ("gc200", {"mode": "drop", "parts": 2}, "depend on the parts"),
         ("gc200", {"mode": "drop", "drop": "random"}, "give capacity"),
         ("poptorch", {"mode": "drop", "drop": "random"}, "give capacity"),
@@ -304,5 +306,5 @@ def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folde
     monkeypatch.setattr("snnc.checks.verifying._compared", lambda *_: None)
     with pytest.warns(UserWarning, match="sends all of them"):
         snnc.verify("drops")
-    with pytest.warns(UserWarning, match="all are sent"):
+    with pytest.warns(UserWarning, match="all spikes are sent"):
         session_for(Path("drops"), {"input": np.zeros((STEPS, 2, 12), np.float32)}, target="reference").close()

@@ -1,10 +1,10 @@
-"""Mutate projects, trained weights, archives and the cache, and see what snnc makes of them.
+"""Mutate projects, trained weights, archives and the cache, and check snnc's results.
 
 usage: python tests/api/project/mutate_projects.py [--cases 2000] [--seed 0] [--targets reference,cpu,gc200,poptorch,cuda] [--keep FOLDER]
 
 A case fails on a signal, a hang, a traceback, an error without a code, an exit code other than 0, 2 and 3, or numbers other than those of
-the project as it was compiled. With ``relisted`` damage, where the list of files says that the damage is meant, a project is another
-project: it may then run where nothing is executed, with numbers of its own.
+the project as compiled. With ``relisted`` damage, where the list of files contains the hashes of the damaged files, a project is another
+project: it may run, with different numbers, if nothing is executed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Projects, trained weights, archives and caches that were damaged end in an error with a code, or give the same numbers.
+"""Damaged projects, trained weights, archives and caches cause an error with a code, or the same numbers.
 
-``mutate_projects.py`` runs as many cases as are wanted, for every target.
+``mutate_projects.py`` runs any number of cases, for every target.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A project holds its step program: nothing is derived again where this user compiled it, and no other program is believed."""
+"""A project contains its step program, which is used without deriving it again only if this user compiled it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The program of a project is executed where this user compiled it, or allows it; data are those that were compiled."""
+"""The program of a project is executed only if this user compiled or allows it; its data must be those that were compiled."""
 
 import json
 import os

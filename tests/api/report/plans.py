@@ -1,4 +1,4 @@
-"""Plans for tests of reports, made by hand: as large as wanted, in no time, and with numbers that the tests know."""
+"""Hand-made plans for tests of reports: of any size, without planning, and with known numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in headless Chromium: clicks, keys, both themes, small and large machines, without a word on the console."""
+"""The page in headless Chromium: clicks, keys, both themes, small and large machines, without console messages."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_formats_that_compare_do_and_the_others_refuse(fmt: str) -> None:
     if fmt in ("html", "text", "json"):
         assert b"comparison" in write(A, fmt, other).lower()
     else:
-        with pytest.raises(ReportOptionError, match=r"SNNC-E315.*one plan"):
+        with pytest.raises(ReportOptionError, match=r"SNNC-E315.*single plan"):
             write(A, fmt, other)
 
 

@@ -1,4 +1,4 @@
-"""Every format of a report, of a small plan and of one on 23,552 tiles with replicas and 200 layers."""
+"""Every format of a report, for a small plan and for one on 23,552 tiles with replicas and 200 layers."""
 
 from __future__ import annotations
 

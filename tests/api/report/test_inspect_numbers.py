@@ -1,4 +1,4 @@
-"""What a report computes, against numbers worked out by hand."""
+"""Numbers in a report, compared with hand computations."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     time, memory, balance = Subject(hand(), told()).limits
     assert time.sentence.startswith("The compute of “backward: neurons” on tile 0 (hidden) takes 51 % of the step")
     assert time.share == pytest.approx(2200 / 4350)
-    assert memory.sentence.startswith("The fullest tile, 1 (hidden), holds 10 of 624 KiB (2 %), most of it gradients")
+    assert memory.sentence.startswith("The fullest tile, 1 (hidden), uses 10 of 624 KiB (2 %), most of it gradients")
     assert balance.share == pytest.approx(2400 / 16 / 1600)
     bounded = Subject(replace(hand(), bound_cycles=1450.0), told()).limits[2]
     assert bounded.share == pytest.approx(1450 / 4350)
@@ -224,7 +224,7 @@ def test_the_busiest_vertex_shows_its_loops() -> None:
     spikes = PhaseLoop("backward of hidden", "weights of a spike, from x0", 12.5, 20.0)
     loops = (spikes, PhaseLoop("backward of hidden", "samples", 5.0, 10.0))
     found = Subject(replace(plan, phases=(*plan.phases[:2], replace(plan.phases[2], loops=loops))), told())
-    assert "Most cycles of its slowest vertex are those of weights of a spike, from x0 (83 %)." in found.limits[0].sentence
+    assert "Its slowest vertex spends most cycles on weights of a spike, from x0 (83 %)." in found.limits[0].sentence
     vertex = build_view(found)["busiest_vertex"]
     assert (vertex["phase"], vertex["tile"], vertex["vertex"]) == ("backward: neurons", 0, "backward of hidden")
     assert [(x["name"], x["trips"], x["cycles_a_trip"], x["cycles"]) for x in vertex["loops"]] == [

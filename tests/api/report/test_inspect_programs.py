@@ -1,4 +1,4 @@
-"""Reports of projects without tiles: what was understood, memory, spikes and time, each with what it comes from."""
+"""Reports of projects without tiles: the recovered network, memory, spikes and time, each with its origin."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Recorded spikes: kept exactly, checked when read, compared with what the plan assumed."""
+"""Recorded spikes: stored exactly, checked when read, compared with the plan's assumption."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_activity_as_assumed_gives_no_warning_and_small_windows_do() -> None:
     calm = replace(plan, activity={"p0_o0": float(spikes.mean())})
     assert activity(calm, recording)[0].warning == ""
     small = replace(calm, buses=tuple(replace(b, capacity=3) for b in plan.buses))
-    assert "where a window holds 3: further windows follow" in activity(small, recording)[0].warning
+    assert "but a window has room for 3: further windows follow" in activity(small, recording)[0].warning
     lossy = replace(calm, buses=tuple(replace(b, capacity=3, mode="drop") for b in plan.buses))
     assert "the rest is dropped" in activity(lossy, recording)[0].warning
 

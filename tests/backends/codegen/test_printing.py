@@ -1,4 +1,4 @@
-"""Printed C++ against the interpreter, and how it reads."""
+"""Printed C++ compared with the interpreter, and its form."""
 
 import ctypes
 import itertools

@@ -1,4 +1,4 @@
-"""Run by a test in a process of its own, with ``allocations.cpp`` preloaded: bytes that training steps hold, beside what is predicted."""
+"""Run by a test in a separate process, with ``allocations.cpp`` preloaded: compares bytes of training steps with the prediction."""
 
 import ctypes
 import json

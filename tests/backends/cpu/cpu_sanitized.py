@@ -1,4 +1,4 @@
-"""Run by a test in a process of its own, with a sanitizer's library in front: trains the projects of the command line, FOLDER LIBRARY …"""
+"""Run by a test in a separate process, with a sanitizer's library preloaded: trains the projects named by FOLDER LIBRARY …"""
 
 import sys
 from pathlib import Path

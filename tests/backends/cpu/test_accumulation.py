@@ -1,4 +1,4 @@
-"""Updates whose samples are run in parts, against updates of all of them at once and against the reference."""
+"""Updates whose samples are run in parts, compared with updates of all samples at once and with the reference."""
 
 import numpy as np
 import pytest

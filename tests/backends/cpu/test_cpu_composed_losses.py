@@ -1,4 +1,4 @@
-"""Composed losses of the emitted C++ program, against the reference."""
+"""Composed losses of the emitted C++ program, compared with the reference."""
 
 import composed_losses
 import pytest

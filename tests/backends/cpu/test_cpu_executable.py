@@ -1,4 +1,4 @@
-"""The executable of an emitted C++ program: it trains on arrays in its folder, with targets of every kind."""
+"""The executable of an emitted C++ program trains on arrays in its folder, with targets of every kind."""
 
 import re
 import shutil
@@ -41,4 +41,4 @@ def test_the_executable_trains_as_the_reference_does(tmp_path, text):
     np.save(folder / "labels.npy", np.zeros((BATCH, 50), np.float32))
     refused = subprocess.run([folder / "build" / "train", folder], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    assert "numbers for each sample" in refused.stderr
+    assert "elements per sample" in refused.stderr

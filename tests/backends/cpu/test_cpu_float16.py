@@ -1,4 +1,4 @@
-"""Histories in float16 on the processor: the numbers of the reference that keeps them so, and conversions that are those of NumPy."""
+"""Histories in float16 on the processor: numbers equal a reference with float16 histories, conversions equal NumPy's."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Histories and dense weights in bfloat16: the numbers of the reference that rounds alike, near those of the one that does not."""
+"""Histories and dense weights in bfloat16: equal to the reference with the same rounding, close to the one without."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
+"""Guarantees of the C++ program besides correct numbers: reproducible bits, any sizes, clear refusals, no undefined behaviour."""
 
 import multiprocessing
 import subprocess
@@ -220,7 +220,7 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
     with pytest.raises(NativeError, match="cannot be opened"):
         NativeSession(library, tmp_path)
     (folder / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(NativeError, match="cut short"):
+    with pytest.raises(NativeError, match="truncated"):
         NativeSession(library, folder)
 
 

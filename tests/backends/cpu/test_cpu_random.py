@@ -1,4 +1,4 @@
-"""Networks of all that a graph can hold, drawn at random: the C++ program against the reference, forward and in training."""
+"""Random networks with everything that a graph can contain: the C++ program compared with the reference, forward and in training."""
 
 from cpu_projects import assert_same_records, assert_same_training, data, opened
 from hypothesis import HealthCheck, Phase, assume, given, settings

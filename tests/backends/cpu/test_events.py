@@ -1,4 +1,4 @@
-"""Spikes as events: the same results as from dense arrays, and refusals of what is no event."""
+"""Spikes as events: the same results as from dense arrays, and refusal of invalid events."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_events_reach_connections_that_read_rows_and_inputs_of_values():
         ([0, 1], [0], "give 3"),
         ([0, 2, 1], [0], "give 3"),
         ([1, 1, 1], [0], "give 3"),
-        ([0.0, 0.0, 0.0], [], "whole numbers"),
+        ([0.0, 0.0, 0.0], [], "integers"),
     ],
 )
 def test_what_is_no_event_is_refused(begin, ids, text):
@@ -125,7 +125,7 @@ def test_what_is_no_event_is_refused(begin, ids, text):
 
 
 def test_addresses_out_of_range_and_other_shapes_are_refused():
-    with pytest.raises(EventsError, match="below 2"):
+    with pytest.raises(EventsError, match="from 0 to 1"):
         snnc.Events.from_aer([2], [0], [0], (2, 1, 4))
     with pytest.raises(EventsError, match="two axes"):
         snnc.Events(np.zeros(1, int), np.zeros(0, int), (3, 4))

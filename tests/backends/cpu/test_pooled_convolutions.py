@@ -1,4 +1,4 @@
-"""Convolutions of which only maxima are read, and gradients of neurons near their thresholds behind convolutions, against the reference."""
+"""Convolutions read only by max pooling, and gradients of neurons near their thresholds after convolutions, against the reference."""
 
 import numpy as np
 import pytest

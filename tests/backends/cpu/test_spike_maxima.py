@@ -1,4 +1,4 @@
-"""Maxima of windows over spikes, taken from lists: against the reference, against maxima of rows, and against PyTorch."""
+"""Max pooling over spikes, computed from lists: compared with the reference, with maxima of rows, and with PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Layers that run a block of steps ahead: the numbers of the reference, whatever the sizes, delays and loops."""
+"""Layers that run a block of steps ahead: the numbers of the reference, for any sizes, delays and loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gradients that are cut every K steps: the reference against PyTorch's detach, the processor against the reference."""
+"""Gradients truncated every K steps: the reference compared with PyTorch's detach, the processor with the reference."""
 
 import numpy as np
 import pytest
@@ -86,6 +86,7 @@ def test_the_reference_cuts_where_detach_does():
     assert not np.allclose(found[None][label], found[3][label], rtol=1e-2)
 
 
+@pytest.mark.representative("delayed-2", "feedback-4")
 @pytest.mark.parametrize(("make", "every"), [(recurrent, 3), (delayed, 2), (feedback, 4)])
 def test_the_processor_cuts_where_the_reference_does(make, every):
     program = program_of(make, every)
@@ -113,6 +114,6 @@ def test_the_option_reaches_the_program_and_other_targets_refuse_it():
 
 def test_programs_that_cannot_cut_gradients_are_not_emitted(tmp_path):
     program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_count"), optimizer=SGD(1e-2), steps=STEPS, truncate=4)
-    with pytest.raises(UnsupportedOnPoplarError, match="cuts gradients every 4 steps"):
+    with pytest.raises(UnsupportedOnPoplarError, match="truncates gradients after 4 steps"):
         emit_poplar(program, make_plan(program, machine(20), steps=STEPS, batch=BATCH), tmp_path / "poplar")
     assert not list(tmp_path.iterdir())

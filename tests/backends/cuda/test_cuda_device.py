@@ -1,4 +1,4 @@
-"""On a CUDA device: the same numbers as the reference, the same bits again. Skipped where there is no device or no nvcc."""
+"""On a CUDA device: the numbers of the reference, and reproducible bits. Skipped without a device or nvcc."""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""Weights with float16 values in a CUDA program: rounded as on the reference, and what the target refuses."""
+"""Weights with float16 values in a CUDA program: rounded as on the reference; refused options."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Histories kept a segment at a time, and inputs that lie elsewhere: as events, or in a device's memory."""
+"""Histories kept one segment at a time, and inputs as events or in a device's memory."""
 
 import numpy as np
 import pytest

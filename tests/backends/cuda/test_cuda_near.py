@@ -1,4 +1,4 @@
-"""Weights in a block's shared memory: the same bits as out of the device's, whichever find room and however blocks share the work."""
+"""Weights in shared memory: the same bits as from global memory, whichever weights fit and however blocks share the work."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Dense products with factors of 16 bits, deltas and a past of 16 bits: those of the reference that rounds alike.
+"""Dense products with 16-bit factors, and 16-bit deltas and histories: equal to the reference with the same rounding.
 
 bfloat16 is for backward products and deltas only.
 """
@@ -146,6 +146,7 @@ def test_training_is_that_of_rounded_factors_and_a_rounded_past(name, precision,
             np.testing.assert_array_equal(same[parameter], found[0][parameter])
 
 
+@pytest.mark.representative("float16")
 @pytest.mark.parametrize("precision", HALVES)
 def test_rounding_is_seen_and_small(precision):
     program = program_of("recurrent")

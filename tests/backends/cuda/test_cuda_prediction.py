@@ -1,4 +1,4 @@
-"""Predicted seconds of launches beside what kernels took on an H100, and what estimates say of a network."""
+"""Predicted seconds of launches compared with kernel times on an H100, and estimates of a network."""
 
 import json
 from pathlib import Path

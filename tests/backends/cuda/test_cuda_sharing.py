@@ -1,4 +1,4 @@
-"""How samples and neurons are shared out to the blocks of a device, as the emitted header predicts it: compiled by itself."""
+"""The division of samples and neurons among the blocks of a device, as predicted by the emitted header, compiled by itself."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Calls in a stream of the caller: everything is asked of that stream, nobody waits, a bad input is told later."""
+"""Calls in a stream of the caller: all work is queued in that stream, nothing blocks, an invalid input is reported later."""
 
 import ctypes
 import functools

@@ -1,4 +1,4 @@
-"""Turns of populations: nobody reads what is not a barrier older, and no schedule with fewer barriers would do."""
+"""Schedule of populations: every read is at least one barrier after its write, and no schedule has fewer barriers."""
 
 import math
 from itertools import product

@@ -1,4 +1,4 @@
-"""What the emulator finds when it is asked to look, and that it finds nothing in programs without fault."""
+"""Faults that the emulator finds when its checks are enabled; none are reported in correct programs."""
 
 import pytest
 

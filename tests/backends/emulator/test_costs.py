@@ -1,4 +1,4 @@
-"""Bytes, cycles and memory are those worked out by hand."""
+"""Bytes, cycles and memory equal hand computations."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Parts of the documented interface beyond everyday programs; expected values are worked out by hand or by NumPy."""
+"""Less common parts of the documented interface; expected values are computed by hand or with NumPy."""
 
 import re
 
@@ -52,6 +52,17 @@ def test_a_loop_reads_its_limit_when_it_starts(cases):
     assert cases.run("documented", "loops").split() == ["up:", "[1]", "up:", "[4]", "up:", "[7]", "down:", "[9]"]
 
 
+def test_slices_are_taken_by_their_indices_and_outputs_may_have_dimensions_of_one_element(cases):
+    assert cases.run("documented", "pieces").splitlines() == ["70 80 10 20 70 80", "36", "1 2", "0 s"]
+
+
+def test_functions_run_from_buffers_of_their_code(cases):
+    assert cases.run("documented", "functionBuffers").splitlines() == [
+        "7", "1", "Copy: a buffer of function 0 holds no code of function 1",
+        "addFunctionBuffer: there is no function 9 among the graph's 2",
+    ]  # fmt: skip
+
+
 def test_padding_repeats_or_mirrors_the_edge(cases):
     t = np.array([[1, 2, 3], [4, 5, 6]])
     found = printed(cases.run("documented", "pads"))
@@ -75,4 +86,7 @@ def test_every_replica_sends_a_row_to_every_other(cases):
 def test_the_folder_of_reports_is_made(cases, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases.run("documented", "report")
-    assert (tmp_path / "made/here/profile.json").stat().st_size > 0
+    profile = (tmp_path / "made/here/profile.json").read_text()
+    assert profile
+    # By the name that programs give to pva::openReport.
+    assert (tmp_path / "made/here/profile.pop").read_text() == profile

@@ -1,4 +1,4 @@
-"""``snnc emulate``, the install prefix and popc: programs written for Poplar, built from outside."""
+"""``snnc emulate``, the install prefix and popc: programs written for Poplar, built outside snnc."""
 
 import json
 import shutil
@@ -11,6 +11,7 @@ from snnc.backends.emulator.emulate import build_program
 from snnc.backends.toolchain import compilers
 from snnc.cli.main import run_command
 from snnc.compiler.errors import BuildError, ToolMissingError
+from snnc.compiler.files.cache import cache_dir
 
 HOST = """
 #include <poplar/DeviceManager.hpp>
@@ -181,6 +182,7 @@ def test_the_prefix_serves_linkers_and_popc(cases, program, tmp_path, capsys):
 
 def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cases, program, tmp_path):
     prefix = build.complete_prefix()
+    libraries = set(cache_dir().glob("emulator-*"))
     (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nunsigned helper() { return twice(3); }\n")
     commands = (
         f". {prefix}/enable.sh && g++ -std=c++17 -pthread -DLIMIT=1 {program[0]} older.cpp -o made"
@@ -192,6 +194,7 @@ def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cas
     assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
     # In the form that programs cut the version out of: the third word.
     assert result.stdout.splitlines()[-2].split()[:3] == ["POPLAR", "version", popc.API_VERSION]
+    assert set(cache_dir().glob("emulator-*")) == libraries, "popc has the library of its prefix and builds no other"
 
 
 CMAKE = """

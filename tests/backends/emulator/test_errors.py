@@ -1,4 +1,4 @@
-"""Each check of the API refuses what it must, with a message that names the culprit, and nothing else."""
+"""Each check of the API refuses exactly the invalid uses, with a message that names the cause."""
 
 import pytest
 

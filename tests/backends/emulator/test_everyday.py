@@ -1,4 +1,4 @@
-"""Programs in the forms in which people write them give what NumPy, or arithmetic, gives."""
+"""Programs in common styles give the results of NumPy or of arithmetic."""
 
 import json
 

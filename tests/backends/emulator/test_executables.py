@@ -1,4 +1,4 @@
-"""Executables, graphs and tensors in files."""
+"""Executables, graphs and tensors stored in files."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Programs with one fault each throw what says so; their twins without it throw nothing."""
+"""Programs with a single fault throw an error that names it; the same programs without the fault throw nothing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Halves are rounded to nearest even after every operation: in libraries, in scalars and in vectors of codelets, with each compiler."""
+"""Halves are rounded to nearest even after every operation: in libraries, scalars and vectors of codelets, with each compiler."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""More of the documented interface of hosts; expected values are worked out by hand, by NumPy or by ml_dtypes."""
+"""More of the documented host interface; expected values are computed by hand, with NumPy or with ml_dtypes."""
 
 import json
 import subprocess
@@ -37,6 +37,15 @@ def test_a_sequence_is_made_of_any_program_and_programs_are_compared_and_dumped(
     assert lines[2:5] == ["Sequence", "  Repeat x2", "    Sequence"]
     assert lines[5].split() == ["Sync"]
     assert lines[6].split() == ["Copy", "4", "1"]
+
+
+def test_reports_of_executions_list_what_ran_and_when(cases):
+    lines = cases.run("interface", "execution").splitlines()
+    # A round is a stream, a compute set, a copy and the compute set again; two rounds and the compute set once more.
+    assert lines[0] == "once:9 again:9 1 1 1"
+    # In their order, none before the one before it: two rounds of two runs.
+    assert lines[1].split() == ["stage11111", "stream0111", "stage21111", "move1111"] * 4
+    assert lines[2:] == ["1 stage2 work", "0 0"]
 
 
 def test_types_targets_views_and_conversions_have_their_documented_values(cases):

@@ -1,4 +1,4 @@
-"""Layers of popnn compute what PyTorch computes in double precision, over shapes drawn at random, and so do their gradients."""
+"""Layers of popnn and their gradients equal PyTorch's in double precision, for random shapes."""
 
 import numpy as np
 import pytest
@@ -54,27 +54,128 @@ def test_lstm_and_its_gradients(cases, seed):
     compare(found, {"y": y, "cell": c, **{n: leaf.grad for n, leaf in zip(names, leaves, strict=True)}})
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(8))
 def test_gru_and_its_gradients(cases, seed):
     rng = np.random.default_rng(10 + seed)
+    attends = seed >= 5
     steps, batch, size, out = (int(n) for n in rng.integers(1, 6, 4))
-    full, after, order = seed % 2, seed in (1, 2, 4), rng.permutation(3)
+    full, after, order = seed % 2, seed in (1, 2, 4, 6), rng.permutation(3)
     x, h0 = drawn(rng, steps, batch, size), drawn(rng, batch, out)
     weights = drawn(rng, 3, size, out, scale=0.5), drawn(rng, 3, out, out, scale=0.5), drawn(rng, 3, *([2] if after else []), out)
     dy = drawn(rng, *([steps] if full else []), batch, out)
-    found = run(cases, "gru", [x, h0, *weights, dy], steps, batch, size, out, int(full), int(after), *order, ";")
-    x, h0, w, u, b = leaves = tensors([x, h0, *weights])
+    attention = np.abs(drawn(rng, batch, steps)) if attends else np.zeros((batch, steps))
+    inputs = [x, h0, *weights, *([attention] if attends else []), dy]
+    found = run(cases, "gru", inputs, int(attends), steps, batch, size, out, int(full), int(after), *order, ";")
+    x, h0, w, u, b, a = leaves = tensors([x, h0, *weights, attention])
     reset, update, candidate = (list(order).index(g) for g in range(3))
     b_in, b_state = (b[:, 0], b[:, 1]) if after else (b, torch.zeros_like(b))
     h, outputs = h0, []
-    for now in x:
+    for step, now in enumerate(x):
         r, z = (torch.sigmoid(now @ w[g] + b_in[g] + h @ u[g] + b_state[g]) for g in (reset, update))
+        z = (1 - a[:, step, None]) * z
         state = r * (h @ u[candidate] + b_state[candidate]) if after else (r * h) @ u[candidate]
         h = z * h + (1 - z) * torch.tanh(now @ w[candidate] + b_in[candidate] + state)
         outputs.append(h)
     y = torch.stack(outputs) if full else h
     (y * torch.tensor(dy)).sum().backward()
-    compare(found, {"y": y, **{n: leaf.grad for n, leaf in zip(("dx", "dh", "dW", "dU", "db"), leaves, strict=True)}})
+    names = ("dx", "dh", "dW", "dU", "db", "da")[: 6 if attends else 5]
+    compare(found, {"y": y, **{n: leaf.grad for n, leaf in zip(names, leaves, strict=False)}})
+
+
+def labels_of(rng, classes, blank, lengths, most):
+    """Return labels [batch, most] without the blank class; often two neighbours are equal."""
+    others = [k for k in range(classes) if k != blank]
+    return np.stack([rng.choice(others, most) for _ in lengths])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ctc_loss_and_its_gradient(cases, seed):
+    rng = np.random.default_rng(40 + seed)
+    steps, batch, classes = int(rng.integers(6, 12)), int(rng.integers(1, 8)), int(rng.integers(2, 6))
+    blank, most = int(rng.integers(0, classes)), int(rng.integers(1, 4))
+    logits, softmax, half = seed % 2 == 0, seed % 4 < 2, seed == 7
+    lengths, label_lengths = rng.integers(2 * most, steps + 1, batch), rng.integers(0, most + 1, batch)
+    labels = labels_of(rng, classes, blank, lengths, most)
+    drawn_logits = drawn(rng, steps, batch, classes).astype(np.float16 if half else np.float32)
+    leaf = torch.tensor(drawn_logits, dtype=torch.float64, requires_grad=True)
+    given = torch.log_softmax(leaf, -1)
+    data = leaf if logits else given
+    if half:
+        data = given = torch.tensor(given.detach().numpy().astype(np.float16).astype(np.float64), requires_grad=True)
+    found = run(
+        cases, "ctcLoss", [data.detach().numpy(), labels, lengths, label_lengths], int(half), steps, batch, classes, most, blank,
+        int(logits), int(softmax), 0,
+    )  # fmt: skip
+    loss = functional.ctc_loss(
+        given, torch.tensor(labels), torch.tensor(lengths), torch.tensor(label_lengths), blank=blank, reduction="none"
+    )
+    # Of the logarithms alone: the occupation of each class, which is what of the softmax's gradient the probabilities are not.
+    occupied = given.exp().detach().numpy() - ctc_gradient(given.detach().numpy(), labels, lengths, label_lengths, blank)
+    inside = (np.arange(steps)[:, None] < lengths)[:, :, None]
+    expected = np.where(inside, (given.exp().detach().numpy() if softmax else 0) - occupied, 0)
+    tolerance = 2e-3 if half else 2e-5
+    for name in ("loss", "alone"):
+        np.testing.assert_allclose(found[name], loss.detach().numpy(), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found["gradient"], expected.ravel(), rtol=tolerance, atol=tolerance)
+
+
+def ctc_gradient(log_probabilities, labels, lengths, label_lengths, blank):
+    """Return the gradient of the loss by what the softmax is given, by PyTorch."""
+    leaf = torch.tensor(log_probabilities, requires_grad=True)
+    given = torch.log_softmax(leaf, -1)
+    functional.ctc_loss(
+        given, torch.tensor(labels), torch.tensor(lengths), torch.tensor(label_lengths), blank=blank, reduction="sum"
+    ).backward()
+    inside = (np.arange(len(leaf))[:, None] < lengths)[:, :, None]
+    return np.where(inside, leaf.grad.numpy(), np.exp(log_probabilities))
+
+
+@pytest.mark.parametrize("zero", [0, 1])
+def test_ctc_labels_that_do_not_fit_the_steps_have_an_infinite_loss(cases, zero):
+    # Two equal labels need a blank between them, so three steps; the second sample has them.
+    data = np.log(np.full((3, 2, 2), 0.5))
+    inputs = [data, np.ones((2, 2)), np.array([2, 3]), np.array([2, 2])]
+    found = run(cases, "ctcLoss", inputs, 0, 3, 2, 2, 2, 0, 0, 1, zero)
+    assert found["loss"][0] == (0 if zero else np.inf)
+    np.testing.assert_allclose(found["loss"][1], 3 * np.log(2), rtol=1e-6)
+    gradient = np.reshape(found["gradient"], (3, 2, 2))
+    assert (gradient[:2, 0] == 0).all() if zero else np.isnan(gradient[:2, 0]).all()
+    np.testing.assert_allclose(gradient[:, 1], [[0.5, -0.5], [-0.5, 0.5], [0.5, -0.5]], rtol=1e-5)
+
+
+def every_label(log_probabilities, blank):
+    """Return the probability of every label sequence, from all paths."""
+    steps, classes = log_probabilities.shape
+    found = {}
+    for path in np.ndindex(*[classes] * steps):
+        merged = [k for i, k in enumerate(path) if i == 0 or path[i - 1] != k]
+        labels = tuple(k for k in merged if k != blank)
+        found[labels] = found.get(labels, 0.0) + float(np.exp(sum(log_probabilities[t, k] for t, k in enumerate(path))))
+    return sorted(found.items(), key=lambda item: -item[1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_beam_search_with_room_for_all_finds_the_likeliest_labels(cases, seed):
+    rng = np.random.default_rng(60 + seed)
+    steps, batch, classes, paths = int(rng.integers(2, 6)), 2, int(rng.integers(2, 4)), int(rng.integers(1, 4))
+    blank = int(rng.integers(0, classes))
+    logits = drawn(rng, steps, batch, classes, scale=2.0)
+    lengths = np.array([steps, steps - 1])
+    found = run(cases, "beamSearch", [logits, lengths], steps, batch, classes, blank, 400, paths)
+    costs, sizes = (np.reshape(found[name], (batch, paths)) for name in ("costs", "lengths"))
+    labels = np.reshape(found["labels"], (batch, paths, steps)).astype(int)
+    for i in range(batch):
+        known = torch.log_softmax(torch.tensor(logits[: lengths[i], i], dtype=torch.float64), -1).numpy()
+        expected = every_label(known, blank)
+        for p in range(paths):
+            if p >= len(expected):
+                assert np.isinf(costs[i, p])
+                continue
+            # The softmax is computed in float; a likely path costs next to nothing.
+            np.testing.assert_allclose(costs[i, p], -np.log(expected[p][1]), rtol=1e-5, atol=1e-6)
+            size = int(sizes[i, p])
+            assert tuple(labels[i, p, :size]) == expected[p][0]
+            assert (labels[i, p, size:] == blank).all()
 
 
 def pooled_by_hand(x, kind, kernel, stride, lower, upper):

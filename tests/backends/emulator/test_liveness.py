@@ -1,4 +1,4 @@
-"""Which variables are live where, and what tiles then hold at most."""
+"""Liveness of variables, and the resulting peak memory of tiles."""
 
 from __future__ import annotations
 

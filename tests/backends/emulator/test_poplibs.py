@@ -1,4 +1,4 @@
-"""Operations of PopLibs compute what NumPy computes, lie where they should, and cost what the published rules say."""
+"""Operations of PopLibs have NumPy's results, the required tile mapping, and the costs of the published rules."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""``snnc inspect`` of what an emulated program wrote."""
+"""``snnc inspect`` on the profile of an emulated program."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Programs compute what they say."""
+"""Programs compute the specified results."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Products of sparse and dense matrices are those of NumPy, over shapes and blocks drawn at random."""
+"""Products of sparse and dense matrices equal NumPy's, for random shapes and blocks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Smaller parts of the libraries compute what NumPy computes, over shapes drawn at random."""
+"""Smaller parts of the libraries have NumPy's results, for random shapes."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Views mean what the same NumPy operations mean, however they are read."""
+"""Views are equivalent to the same NumPy operations, however they are read."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Project folders appear whole or not at all."""
+"""Project folders are written completely or not at all."""
 
 import errno
 import hashlib

@@ -1,4 +1,4 @@
-"""Of a folder that is replaced, nothing goes that snnc did not write."""
+"""When a folder is replaced, files that snnc did not write are kept."""
 
 import errno
 import hashlib

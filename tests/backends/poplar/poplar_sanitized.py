@@ -1,4 +1,4 @@
-"""Run by a test in a process of its own, with a sanitizer's library in front: FLAGS FOLDER …, projects to build with them and to train."""
+"""Run by a test in a separate process with a sanitizer's library preloaded: FLAGS FOLDER …, projects to build and train."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Gradients of several batches, kept on the tiles until one update, against one batch of all samples on the reference."""
+"""Gradients of several batches, kept on the tiles until one update, compared with one batch of all samples on the reference."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Any mapping gives the same numbers: random placements, emitted and emulated, against the reference."""
+"""Any mapping gives the same numbers: random placements, emitted and emulated, compared with the reference."""
 
 import numpy as np
 import pytest

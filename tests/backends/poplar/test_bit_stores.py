@@ -1,4 +1,4 @@
-"""Relays that keep bits in place of ids: the emulated program gives the records and gradients of the reference, each worker on its own."""
+"""Relays that keep bits instead of ids: records and gradients equal the reference's, with each worker run separately."""
 
 from dataclasses import replace
 

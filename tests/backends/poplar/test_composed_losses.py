@@ -1,4 +1,4 @@
-"""Composed losses of the emitted Poplar program on the emulator, against the reference."""
+"""Composed losses of the emitted Poplar program on the emulator, compared with the reference."""
 
 import composed_losses
 import pytest

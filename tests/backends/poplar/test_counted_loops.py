@@ -1,7 +1,7 @@
-"""Loops of vertices as counted by running codelets, against their formulas for what a run is known to have done.
+"""Loop counts of vertices, from running codelets, compared with their formulas for the known contents of a run.
 
-Each statement that counts a loop also reports its cycles, by class and name of the loop; the loops over columns report the trips that they
-really make. Spikes come from the reference, everything else from the plan.
+Each statement that counts a loop also reports its cycles, by class and name of the loop; the loops over columns report their
+actual trips. Spikes come from the reference, everything else from the plan.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Nothing that the emitted program reads is dead: variables that might share room are overwritten as soon as they are."""
+"""The emitted program reads no dead data: variables that might share memory are overwritten as soon as they are dead."""
 
 import numpy as np
 import pytest

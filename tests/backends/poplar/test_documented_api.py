@@ -1,4 +1,4 @@
-"""Emitted Poplar programs use no interface beyond Poplar's documentation: docs/reference/poplar-api.md lists each name with its page."""
+"""Emitted Poplar programs use only documented interfaces: docs/reference/poplar-api.md lists each name with its page."""
 
 import importlib.resources
 import re

@@ -1,4 +1,4 @@
-"""A program with a caller's loss keeps the past, goes back from a given adjoint, and returns gradients without an update."""
+"""A program with a caller's loss keeps its histories, runs backward from a given adjoint, and returns gradients without an update."""
 
 from functools import partial
 
@@ -54,7 +54,7 @@ def data(case, seed):
     return inputs, random.normal(size=(STEPS, BATCH, *shape)).astype(np.float32)
 
 
-@pytest.mark.representative("segments that run again", "replicas")
+@pytest.mark.representative("segments that run again")
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, name):
     make, target, options = CASES[name]

@@ -1,4 +1,4 @@
-"""Relays that look for spikes while neurons compute: the emulated program against the reference, and what a run of it takes."""
+"""Relays that look for spikes while neurons compute: the emulated program compared with the reference, and its cost."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Machines that keep the past as half numbers, against a reference that rounds at the same places."""
+"""Machines with histories in half precision, compared with a reference that rounds at the same points."""
 
 from dataclasses import replace
 from functools import lru_cache, partial

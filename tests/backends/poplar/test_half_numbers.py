@@ -1,4 +1,4 @@
-"""Float16 weights of sparse, convolution and one-to-one connections: updates as those of the reference, half the memory, predictions."""
+"""Float16 weights of sparse, convolution and one-to-one connections: the reference's updates, half the memory, predictions."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Weights that are float16 while they are trained: updates as those of the reference, half the memory, what is predicted."""
+"""Training with float16 weights: the reference's updates, half the memory, predictions."""
 
 from functools import partial
 

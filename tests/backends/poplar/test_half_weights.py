@@ -1,4 +1,4 @@
-"""Weights of half numbers in programs that only run: the records of the reference, half the memory, the rounding of set weights."""
+"""Float16 weights in programs without training: the reference's records, half the memory, rounding of weights that are set."""
 
 import numpy as np
 import pytest

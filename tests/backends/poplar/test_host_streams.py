@@ -1,4 +1,4 @@
-"""What the host streams before a training step."""
+"""Data that the host streams before a training step."""
 
 import pytest
 from poplar_projects import project

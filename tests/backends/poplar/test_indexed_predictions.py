@@ -1,4 +1,4 @@
-"""Predicted cycles of indexed connections against those that the emulator counts."""
+"""Predicted cycles of indexed connections, compared with the emulator's."""
 
 import numpy as np
 import pytest

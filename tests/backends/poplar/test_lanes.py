@@ -1,4 +1,4 @@
-"""Equations that run for two neurons at once, and for the last of an odd number alone."""
+"""Equations that run for two neurons at once, and alone for the last of an odd number."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gradients clipped to a norm over all tiles and chips: updates, predicted cycles and memory."""
+"""Gradients clipped by their norm over all tiles and chips: updates, predicted cycles and memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A machine of another maker runs on the emulator, over several chips, and computes what the reference computes."""
+"""A custom machine runs on the emulator, over several chips, with the results of the reference."""
 
 import re
 from pathlib import Path

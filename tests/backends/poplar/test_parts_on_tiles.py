@@ -1,4 +1,4 @@
-"""Populations in parts compute what whole ones do: any assignment of neurons to parts, forward, gradients and after updates."""
+"""Populations in parts compute the same as whole ones: any assignment of neurons to parts, forward, gradients and updates."""
 
 import numpy as np
 import pytest

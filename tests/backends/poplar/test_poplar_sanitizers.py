@@ -1,4 +1,4 @@
-"""Emitted programs with segments, and replicas, under the compiler's sanitizers."""
+"""Emitted programs with segments and with replicas, under the compiler's sanitizers."""
 
 import subprocess
 import sys

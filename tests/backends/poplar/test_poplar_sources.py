@@ -1,4 +1,4 @@
-"""What the emitted folder holds: structure, names of the author, warnings, CMake."""
+"""The emitted folder: structure, the author's names, warnings, CMake."""
 
 import hashlib
 import json

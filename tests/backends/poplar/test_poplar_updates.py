@@ -1,4 +1,4 @@
-"""Twenty updates of the emitted Poplar program beside torch.optim, and the memory that its moments take."""
+"""Twenty updates of the emitted Poplar program compared with torch.optim, and the memory of its moments."""
 
 import numpy as np
 import pytest

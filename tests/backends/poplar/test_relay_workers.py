@@ -1,4 +1,4 @@
-"""Workers of a relay share its tile: none writes a word of another nor needs what another writes; results are those of the reference."""
+"""Workers of a relay share its tile without writing or needing each other's words; results equal the reference's."""
 
 from dataclasses import replace
 

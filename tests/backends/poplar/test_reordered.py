@@ -1,4 +1,4 @@
-"""Nets with channels side by side, on tiles that they share, and with rows of zeros passed over compute what the author wrote."""
+"""Networks with adjacent channels, on shared tiles, and with skipped rows of zeros compute the same as the original."""
 
 import numpy as np
 import pytest

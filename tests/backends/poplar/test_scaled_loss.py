@@ -1,4 +1,4 @@
-"""Machines with a scaled loss: the updates of the reference, those that are skipped, and what that takes."""
+"""Machines with a scaled loss: the reference's updates, skipped updates, and the costs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Limits on spikes on machines: a static input whose spikes are chosen at random, and sparse weights that are stored as dense ones."""
+"""Limits on spikes on machines: a static input with randomly selected spikes, and sparse weights stored densely."""
 
 import numpy as np
 import pytest

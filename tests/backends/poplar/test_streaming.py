@@ -1,4 +1,4 @@
-"""Segments whose inputs, boundaries or histories lie outside the tiles: the same gradients to the bit, and what that costs."""
+"""Segments whose inputs, boundaries or histories are not on the tiles: bit-identical gradients, and the costs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Targets that are more than a class: what the plan predicts of the loss beside what the emulator counts."""
+"""Targets other than classes: the predicted cost of the loss compared with the emulator's."""
 
 import re
 

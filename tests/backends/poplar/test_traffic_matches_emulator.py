@@ -1,4 +1,4 @@
-"""The bytes that a report counts between layers against those that the emulator moves for the emitted program."""
+"""Bytes between layers in a report, compared with the emulator's counts for the emitted program."""
 
 import numpy as np
 import pytest
@@ -41,6 +41,7 @@ def check_iterations(case, steps, counted):
             assert 0 <= rest // readers <= case.plan.target.tiles, (kind, moved(step), counted[kind])
 
 
+@pytest.mark.representative("recurrent", "feedback")
 @pytest.mark.parametrize("name", ["recurrent", "feedback", "learnable"])
 def test_bytes_between_layers_are_those_of_the_emitted_program(name):
     case = project(name)

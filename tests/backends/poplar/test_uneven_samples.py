@@ -1,4 +1,4 @@
-"""Samples of a tile that workers share unevenly: in twos, and as evenly as they go, where source gradients load some one by one."""
+"""Samples of a tile that workers share unevenly: in pairs, and as evenly as possible, where source gradients load some singly."""
 
 import numpy as np
 import pytest

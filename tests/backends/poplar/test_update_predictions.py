@@ -1,4 +1,4 @@
-"""What an update is predicted to take, superstep by superstep, against what the emulator counts of the emitted program."""
+"""Predicted cost of an update, superstep by superstep, compared with the emulator's counts for the emitted program."""
 
 import numpy as np
 import pytest

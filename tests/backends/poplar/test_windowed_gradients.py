@@ -1,4 +1,4 @@
-"""Gradients that come back only for neurons in the gradient window: the emulated program against the dense reference."""
+"""Gradients only for neurons in the gradient window: the emulated program compared with the dense reference."""
 
 import json
 import os

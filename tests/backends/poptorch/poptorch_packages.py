@@ -1,4 +1,4 @@
-"""Packages for PopTorch that several tests share: emitted and built once a test run."""
+"""Packages for PopTorch that several tests share, emitted and built once per test run."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""The stand-in of PopART runs operations written as its user guide says, and refuses wrong ones; orders become few views."""
+"""The substitute for PopART runs operations written as in its user guide, and refuses invalid ones; permutations become few views."""
 
 import ctypes
 from pathlib import Path
@@ -50,12 +50,12 @@ def test_writing_an_input_in_place_is_an_error(case):
 
 
 def test_an_operation_that_gives_no_output_is_an_error(case):
-    with pytest.raises(PopArtError, match=r"test\.Lose:1 did not give output 0"):
+    with pytest.raises(PopArtError, match=r"test\.Lose:1 did not return output 0"):
         opened("Lose")
 
 
 def test_an_output_of_another_shape_than_setup_said_is_an_error(case):
-    with pytest.raises(PopArtError, match=r"test\.Shorten:1 gives output 0 another shape"):
+    with pytest.raises(PopArtError, match=r"test\.Shorten:1 returns output 0 with a shape other"):
         opened("Shorten")
 
 

@@ -1,4 +1,4 @@
-"""Packages for PopTorch whose sources drop spikes: trained on the emulator by their own script, as the reference trains."""
+"""Packages for PopTorch whose sources drop spikes: trained on the emulator by their own script, with the reference's results."""
 
 import importlib
 
@@ -55,7 +55,7 @@ def test_the_script_of_a_package_trains_with_the_published_schedule_as_the_refer
         args = chosen.parser("").parse_args(words)
         (loss,) = script.train(args, chosen.chosen_options(args, poptorch.Options()))
         values = importlib.import_module("spiking_network.values")
-        with pytest.raises(SystemExit, match="no schedule"):
+        with pytest.raises(SystemExit, match="not a schedule"):
             values.schedule("cosine:1,2")
     assert f", {counted} spikes dropped" in capsys.readouterr().out
     assert loss == pytest.approx(np.ravel(wanted.batch_losses)[-1], rel=1e-5)

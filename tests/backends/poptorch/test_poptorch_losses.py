@@ -1,4 +1,4 @@
-"""Composed losses of a package for PopTorch: value, gradients and updates are those of the reference."""
+"""Composed losses of a package for PopTorch: value, gradients and updates equal the reference's."""
 
 from dataclasses import asdict
 

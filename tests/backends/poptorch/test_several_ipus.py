@@ -1,4 +1,4 @@
-"""A custom operation that belongs to one IPU and takes the tiles of several."""
+"""A custom operation that is assigned to one IPU and uses the tiles of several."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_the_script_trains_in_sharded_execution_and_refuses_a_pipeline():
         options = chosen.chosen_options(chosen.parser("").parse_args([]), poptorch.Options())
         assert isinstance(options.strategy, poptorch.ShardedExecution)
         assert not options.strategy.pipelined
-        with pytest.raises(SystemExit, match="2 at once"):
+        with pytest.raises(SystemExit, match="2 IPUs at once"):
             chosen.chosen_options(chosen.parser("").parse_args(["--pipelined", "--accumulation", "4"]), poptorch.Options())
         model = network.TrainedNetwork()
         trained = poptorch.trainingModel(model, options, script.optimizer_of(model.network))

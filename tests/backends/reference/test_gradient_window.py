@@ -1,4 +1,4 @@
-"""The gradient window: the reference backend against snnTorch with the same window, and what the window costs in accuracy."""
+"""The gradient window: the reference backend compared with snnTorch with the same window, and the effect on accuracy."""
 
 import math
 

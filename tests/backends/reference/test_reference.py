@@ -1,4 +1,4 @@
-"""The reference backend against PyTorch and snnTorch."""
+"""The reference backend compared with PyTorch and snnTorch."""
 
 import sys
 

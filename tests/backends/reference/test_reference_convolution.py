@@ -1,4 +1,4 @@
-"""Convolution, pooling, scales, reductions and slices of the reference backend against PyTorch."""
+"""Convolution, pooling, scales, reductions and slices of the reference backend, compared with PyTorch."""
 
 import numpy as np
 import pytest

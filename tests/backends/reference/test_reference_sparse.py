@@ -1,4 +1,4 @@
-"""Sparse weights of the reference backend against PyTorch's dense ones with a mask, and what the checks refuse."""
+"""Sparse weights of the reference backend compared with masked dense ones in PyTorch; refused weights."""
 
 import dataclasses
 

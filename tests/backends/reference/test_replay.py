@@ -1,4 +1,4 @@
-"""Single steps on an engine of whole sequences equal the steps of the sequence."""
+"""Single steps on an engine for whole sequences equal the steps of the sequence."""
 
 import numpy as np
 import pytest

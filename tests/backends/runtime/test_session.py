@@ -1,4 +1,4 @@
-"""The session: layouts, names, batches, training, weights, and what it refuses."""
+"""The session: layouts, names, batches, training, weights, and refusals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Targets of composed losses in a session: taken, measured and refused."""
+"""Targets of composed losses in a session: accepted, measured and refused."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_regression_reports_its_loss_and_no_accuracy():
         history = made.fit(X, STEP_VALUES, epochs=3, batch=4, validation=(X, STEP_VALUES))
         assert history.losses[-1] < history.losses[0]
         assert math.isnan(history.validation[-1].accuracy)
-        with pytest.raises(DataTypeError, match="no share of right classes"):
+        with pytest.raises(DataTypeError, match="accuracy is not defined"):
             made.evaluate(X, STEP_VALUES)
 
 

@@ -1,4 +1,4 @@
-"""What the cache holds is used as it was built, and only where nobody else could have put it there."""
+"""Cached files are used as they were built, and only where no other user could have written them."""
 
 import os
 import stat

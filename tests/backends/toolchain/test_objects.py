@@ -1,4 +1,4 @@
-"""Sources of a project are compiled one by one."""
+"""Sources of a project are compiled separately."""
 
 from snnc.backends.toolchain import objects
 

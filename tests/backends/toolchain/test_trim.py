@@ -1,4 +1,4 @@
-"""The cache is bounded: what was used least recently goes, and nothing that somebody may be about to read."""
+"""The size of the cache is limited: least recently used files are deleted, except those that may be about to be read."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What processes train together in test_ranks.py, and one process alone."""
+"""Cases of test_ranks.py, trained by several processes together and by a single process."""
 
 from collections.abc import Callable
 from contextlib import contextmanager

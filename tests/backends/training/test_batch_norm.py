@@ -1,4 +1,4 @@
-"""Batch normalisation over samples, steps and space, trained beside PyTorch's autograd."""
+"""Batch normalisation over samples, steps and space, with training compared with PyTorch's autograd."""
 
 import numpy as np
 import pytest
@@ -186,7 +186,7 @@ def test_a_normalisation_on_a_recurrent_path_is_refused():
 
 def test_one_value_of_a_channel_has_no_statistics():
     net = snnc.Sequential(4, snnc.Dense(3), NORM, snnc.LI())
-    with snnc.compile(net, steps=1, **TRAINING) as session, pytest.raises(NormalisationError, match="one value of each channel"):
+    with snnc.compile(net, steps=1, **TRAINING) as session, pytest.raises(NormalisationError, match="one value per channel"):
         session.fit(np.ones((1, 1, 4)), [0])
 
 
@@ -199,7 +199,7 @@ def test_parts_of_a_batch_frozen_gains_and_modules_of_pytorch_are_refused():
     with pytest.raises(NormalisationError, match="loss_scale"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=snnc.LossScale(8.0)))
     frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
-    with pytest.raises(NormalisationError, match="must both learn"):
+    with pytest.raises(NormalisationError, match="must both be trained"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)
     with pytest.raises(NormalisationError, match="module of PyTorch"):
         Module(network())

@@ -1,4 +1,4 @@
-"""Capacities by source: as numbers, shares, text and schedules, when a network is compiled and while it is trained."""
+"""Capacities per source: as numbers, shares, text and schedules, at compilation and during training."""
 
 import numpy as np
 import pytest
@@ -60,9 +60,9 @@ def test_capacities_change_in_a_run_up_to_the_compiled_ones():
         session.capacity = 9
         assert session.capacity == {"input": 9, "a": 8, "b": 5}
         for wrong in ({"a": 9}, 11, {"b": 0}):
-            with pytest.raises(SpikeLimitError, match="from 1 to the compiled one"):
+            with pytest.raises(SpikeLimitError, match="from 1 to the compiled capacity"):
                 session.capacity = wrong
-        with pytest.raises(CapacityTextError, match=r"^SNNC-E600: .*names 'c'.* those that do are input, a, b"):
+        with pytest.raises(CapacityTextError, match=r"^SNNC-E600: .*set for 'c'.* sources of spikes are input, a, b"):
             session.capacity = {"c": 2}
 
 

@@ -1,4 +1,4 @@
-"""Dropout: one mask for a sequence, the same on every target, and gradients beside PyTorch's with that mask."""
+"""Dropout: one mask per sequence, the same on every target, and gradients compared with PyTorch's for that mask."""
 
 import numpy as np
 import pytest
@@ -184,5 +184,5 @@ def test_a_package_for_poptorch_with_dropout_is_refused():
 
 
 def test_processes_that_share_batches_refuse_dropout():
-    with compiled() as session, pytest.raises(UnsharedTargetError, match="equal masks for the dropout 'dropout'"):
+    with compiled() as session, pytest.raises(UnsharedTargetError, match="the same masks of the dropout 'dropout'"):
         check_alone(session.program)

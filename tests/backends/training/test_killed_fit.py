@@ -1,4 +1,4 @@
-"""``fit`` on a data set in a file is killed at random moments: every training that is resumed ends with the bits of one left alone."""
+"""``fit`` on a data set in a file, killed at random moments: a resumed training ends with the same bits as an uninterrupted one."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Scaled losses: updates that are skipped, the factor beside torch.amp.GradScaler, and what stays the same."""
+"""Scaled losses: skipped updates, the factor compared with torch.amp.GradScaler, and unchanged results."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The published sparse training, short, on every target: the same losses and the same dropped spikes."""
+"""The published sparse training, shortened, on every target: the same losses and the same dropped spikes."""
 
 import numpy as np
 import pytest

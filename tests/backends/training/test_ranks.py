@@ -1,4 +1,4 @@
-"""Processes that train a session together, against one process that sees whole batches."""
+"""Processes that train a session together, compared with one process that gets whole batches."""
 
 import os
 import socket

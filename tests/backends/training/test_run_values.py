@@ -1,4 +1,4 @@
-"""Gradient windows of a session: every target trains as a program that was compiled with the same window."""
+"""Gradient windows of a session: every target trains like a program that was compiled with the same window."""
 
 import math
 from contextlib import contextmanager
@@ -111,7 +111,7 @@ def test_a_session_has_its_window_as_a_value():
     ("window", "values", "text"),
     [
         (None, -0.5, "compiled without a gradient window"),
-        (-1.0, -2.0, r"does not fit the compiled one, \(-1, inf\), which is narrower"),
+        (-1.0, -2.0, r"is not inside the compiled one, \(-1, inf\), which is narrower"),
         (-1.0, (-0.5, 0.5), "has no upper end to change"),
         ((-1.0, 1.0), (-0.5, 2.0), "is narrower"),
         (-1.0, (0.5, 0.5), "empty"),
@@ -202,7 +202,7 @@ def test_a_session_has_its_capacity_and_policy_as_values():
         assert (session.capacity, session.drop) == (2, "lowest")
         assert not any("capacity" in name or "choice" in name for name in session.state_dict())
         for wrong in (5, 0, "5", True, math.nan):
-            with pytest.raises(SpikeLimitError, match="from 1 to the compiled one, 4"):
+            with pytest.raises(SpikeLimitError, match="from 1 to the compiled capacity, 4"):
                 session.capacity = wrong
         with pytest.raises(SpikeLimitError, match="one of lowest, random"):
             session.drop = "highest"

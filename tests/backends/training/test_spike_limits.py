@@ -1,4 +1,4 @@
-"""Dropped spikes: one definition, against PyTorch's autograd, and the same spikes on every target."""
+"""Dropped spikes: one definition, compared with PyTorch's autograd, and the same spikes on every target."""
 
 import cpu_projects
 import numpy as np
@@ -213,7 +213,7 @@ def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window
         with snnc.compile(net, target, **options, **more) as session:
             losses = session.fit(x, y, epochs=3, shuffle=False, **schedule).batch_losses
             found[target] = np.ravel(losses), session.counters()["dropped_spikes"]
-            with pytest.raises(SpikeLimitError, match="from 1 to the compiled one, 2"):
+            with pytest.raises(SpikeLimitError, match="from 1 to the compiled capacity, 2"):
                 session.capacity = 3
     reference, machine_ = found.values()
     np.testing.assert_allclose(machine_[0], reference[0], rtol=1e-5)

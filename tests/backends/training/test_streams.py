@@ -1,4 +1,4 @@
-"""Training on batches as they come equals training on the same arrays."""
+"""Training on a stream of batches equals training on the same arrays."""
 
 import itertools
 
@@ -88,7 +88,7 @@ def test_a_generator_trains_one_epoch_and_more_are_refused_before_anything_chang
     assert all((before[name] == value).all() for name, value in session.state_dict().items())
     batches = iter(cut(*data))
     assert len(session.fit(batches).batch_losses[0]) == 3
-    with pytest.raises(SnncError, match=r"SNNC-E570.*gave no batch in epoch 0.*exhausted"):
+    with pytest.raises(SnncError, match=r"SNNC-E570.*yielded no batch in epoch 0.*exhausted"):
         session.fit(batches)
     with pytest.raises(SnncError, match="SNNC-E570"):
         session.fit([])
@@ -105,7 +105,7 @@ class Once:
 
 
 def test_what_gives_nothing_in_a_later_epoch_is_refused_there(session, data):
-    with pytest.raises(SnncError, match=r"SNNC-E570: the Once gave no batch in epoch 1, but gave some"):
+    with pytest.raises(SnncError, match=r"SNNC-E570: the Once yielded no batch in epoch 1, after some"):
         session.fit(Once(cut(*data)), epochs=2)
 
 
@@ -118,7 +118,7 @@ def test_what_gives_nothing_in_a_later_epoch_is_refused_there(session, data):
         (lambda x, y: [(x, y + 3)], "SNNC-E506"),
         (lambda x, y: [(x, y * 1.0)], "SNNC-E504"),
         (lambda x, y: [(x, y[:3])], "SNNC-E503"),
-        (lambda x, y: [(x[:0], y[:0])], r"SNNC-E503.*there are none"),
+        (lambda x, y: [(x[:0], y[:0])], r"SNNC-E503.*no samples"),
         (lambda x, y: [(x + 0.5, y)], "SNNC-E507"),
         (lambda x, y: [(x[..., :2], y)], "SNNC-E503"),
         (lambda x, y: [({"lunch": x}, y)], "SNNC-E502"),
@@ -135,7 +135,7 @@ def test_what_contradicts_batches_is_refused(session, data):
         (lambda: session.fit(loader(x, y), y), "SNNC-E571: y is given, but a DataLoader"),
         (lambda: session.fit(x), "SNNC-E571: y is missing"),
         (lambda: session.fit({"input": x}), "SNNC-E571: y is missing"),
-        (lambda: session.fit(loader(x, y), batch=2), "SNNC-E519: batch is 2, and x yields batches already"),
+        (lambda: session.fit(loader(x, y), batch=2), "SNNC-E519: batch is 2, but x already yields batches"),
         (lambda: session.fit(loader(x, y), epochs=1.5), "SNNC-E519"),
     ):
         with pytest.raises(SnncError, match=says):

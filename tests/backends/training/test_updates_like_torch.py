@@ -1,4 +1,4 @@
-"""Twenty updates of every option of an optimiser beside torch.optim and torch.nn.utils: on the reference, the processor and CUDA."""
+"""Twenty updates with every optimiser option compared with torch.optim and torch.nn.utils: reference, processor and CUDA."""
 
 import cpu_projects
 import cuda_projects

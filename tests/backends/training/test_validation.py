@@ -127,7 +127,7 @@ def test_an_accuracy_is_not_monitored_where_targets_are_no_classes():
     net = snnc.Sequential(4, snnc.Dense(2), snnc.LI())
     x, y = np.ones((4, 3, 4), np.float32), np.zeros((4, 2), np.float32)
     with snnc.compile(net, loss=snnc.losses.SquaredError("membrane", targets="values")) as session:
-        with pytest.raises(TrainingOptionError, match="compares with no classes"):
+        with pytest.raises(TrainingOptionError, match="not one class per sample"):
             session.fit(x, y, validation=(x, y), monitor="accuracy")
         assert len(session.fit(x, y, validation=(x, y), monitor="loss").losses) == 1
 

@@ -1,6 +1,6 @@
-"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes what came of it.
+"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes the results.
 
-Arguments: a folder that holds the project ``together``, and where ``rank0.npz``, ``rank1.npz`` are written.
+Argument: the folder that contains the project ``together`` and receives ``rank0.npz``, ``rank1.npz``.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+import host_flags  # noqa: F401 - before anything is built
 import numpy as np
 from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 

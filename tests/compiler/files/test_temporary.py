@@ -1,4 +1,4 @@
-"""Temporary folders and files: gone after an error, Ctrl-C and the end of a process, and after kill -9 with the next one."""
+"""Temporary folders and files are deleted after an error, Ctrl-C and the end of a process, and after kill -9 by the next process."""
 
 import fcntl
 import os

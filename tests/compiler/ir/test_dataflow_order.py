@@ -1,4 +1,4 @@
-"""The order in which a reader is shown the operations of a graph."""
+"""The order in which a graph's operations are displayed."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""A graph as plain data comes back as the same graph; data that are none are refused."""
+"""A graph converted to plain data and back is the same graph; invalid data are refused."""
 
 import json
 import subprocess
@@ -139,7 +139,7 @@ def test_numbers_are_compared_as_they_are_computed_with():
         (lambda d: d["nodes"][1].update(padding=[[1, 0, 3]]), "2 values"),
         (lambda d: d["nodes"][8].update(model=1), "one of 1 models"),
         (lambda d: d["nodes"][8].update(surrogate={"name": "atan"}), "lacks derivative"),
-        (lambda d: d["models"][0].update(equations="v = open(i)"), "not known"),
+        (lambda d: d["models"][0].update(equations="v = open(i)"), "is unknown"),
         (lambda d: d["models"][0].update(states={"v": float("inf")}), "finite"),
         (lambda d: d["models"][0].update(outputs=["s"] * (MAX_NAMES + 1)), "names"),
         (lambda d: d["models"][0].update(equations="#" * 1_000_001), "longer than"),

@@ -1,4 +1,4 @@
-"""A step program as plain data comes back as the same program; data that are none are refused."""
+"""A step program converted to plain data and back is the same program; invalid data are refused."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Random numbers of a seed are written down here: no version of numpy changes them."""
+"""The random numbers of a seed are recorded here, so that no version of numpy changes them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What verify refuses: one test an error, with what the message must hold."""
+"""Refusals of verify: one test per error, with the required content of its message."""
 
 import numpy as np
 import pytest
@@ -86,9 +86,9 @@ CASES = [
     (edge("fc", "n", "out", "nope"), errors.UnknownNodeError, "port 'nope'; it has i"),
     (edge("n", "x", "s", "in"), errors.UnknownNodeError, "no input port"),
     (edge("fc", "n", "out", "i", -1), errors.InvalidValueError, "delay -1"),
-    (put("fc", weights(shape=(4, 5))), errors.ShapeMismatchError, r"'x' gives shape \(3,\) .* 'fc' takes \(5,\)"),
-    (put("n", Population(LIF(0.9), (5,))), errors.ShapeMismatchError, r"'fc' gives shape \(4,\) .* 'n' takes \(5,\)"),
-    (concat((2, 3), (3, 2)), errors.ShapeMismatchError, r"'i1' gives shape \(3, 2\).*axis 0"),
+    (put("fc", weights(shape=(4, 5))), errors.ShapeMismatchError, r"'x' has shape \(3,\) .* 'fc' expects \(5,\)"),
+    (put("n", Population(LIF(0.9), (5,))), errors.ShapeMismatchError, r"'fc' has shape \(4,\) .* 'n' expects \(5,\)"),
+    (concat((2, 3), (3, 2)), errors.ShapeMismatchError, r"'i1' has shape \(3, 2\).*axis 0"),
     (concat((2, 3), (2, 3), axis=1), errors.ConcatAxisError, "contiguous"),
     (loop, errors.CycleWithoutDelayError, "n -> back -> n|back -> n -> back"),
     (put("fc", weights(np.nan)), errors.NotFiniteError, r"the weight of 'fc' is nan at index \[2, 1\] \(2 of 12"),
@@ -110,7 +110,7 @@ CASES = [
     (put("n", Population(LIF(0.9), (4,), {"tau": np.ones(())})), errors.ParameterShapeError, "'tau'.*beta"),
     (put("n", Population(LIF(0.9), (4,), initial={"w": np.ones(())})), errors.ParameterShapeError, "the state 'w'"),
     (put("n", Population(LIF(0.9), (4,), learnable=frozenset({"tau"}))), errors.ParameterShapeError, "learn tau"),
-    (put("fc", OneToOne(np.ones(5))), errors.ShapeMismatchError, r"'x' gives shape \(3,\)"),
+    (put("fc", OneToOne(np.ones(5))), errors.ShapeMismatchError, r"'x' has shape \(3,\)"),
     (state("fc", "v"), errors.StateInputError, "'fc', which is not a population"),
     (state("nobody", "v"), errors.StateInputError, "'nobody'"),
     (state("n", "w"), errors.StateInputError, "'w' of 'n', which has s, v"),

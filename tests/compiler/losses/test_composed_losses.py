@@ -1,4 +1,4 @@
-"""Composed losses: values and gradients of snnTorch's and PyTorch's, texts that read back, and refusals."""
+"""Composed losses: values and gradients as in snnTorch and PyTorch, texts that are parsed back, and refusals."""
 
 import composed_losses
 import numpy as np

@@ -1,4 +1,4 @@
-"""Losses against PyTorch's autograd and snnTorch."""
+"""Losses compared with PyTorch's autograd and snnTorch."""
 
 import numpy as np
 import pytest
@@ -85,8 +85,8 @@ def test_names_are_read(text, loss):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense", "snnc knows ce_count, ce_rate"),
-        ("mse_count:a,b", "'a,b' where numbers"),
+        ("nonsense", "use ce_count, ce_rate"),
+        ("mse_count:a,b", "'a,b' instead of numbers"),
         ("mse_count:1,2,3", "3 number"),
         ("ce_count:1", "1 number"),
         ("mse_count:1.5", "1.5"),

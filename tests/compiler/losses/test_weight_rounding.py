@@ -1,4 +1,4 @@
-"""Rounding of updated weights: to the nearest, and at random to one of two neighbours without changing the mean."""
+"""Rounding of updated weights: to the nearest value, and randomly to one of two neighbours without changing the mean."""
 
 import ctypes
 import subprocess

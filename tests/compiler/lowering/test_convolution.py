@@ -1,4 +1,4 @@
-"""Convolution, pooling and what goes with them: shapes, kinds, what is refused, what is lowered, and folding."""
+"""Convolution, pooling and related operations: shapes, kinds, refusals, lowering, and folding."""
 
 import dataclasses
 
@@ -143,8 +143,8 @@ IMAGE = (2, 6, 5)
         (conv(4, 2, 3, 3, dilation=(0, 1)), IMAGE, E.WindowError, "dilation"),
         (conv(4, 2, 3, 3, padding=((1, 1),)), IMAGE, E.WindowError, "give 2 pairs"),
         (conv(4, 2, 3, 3, padding=((1, 1), (-1, 1))), IMAGE, E.WindowError, "of 0 or more"),
-        (conv(4, 3, 3, 3), IMAGE, E.ChannelError, r"'n0' takes 3 channels.*\(2, 6, 5\) has 2"),
-        (conv(4, 2, 3, 3, groups=2), IMAGE, E.ChannelError, "takes 4 channels"),
+        (conv(4, 3, 3, 3), IMAGE, E.ChannelError, r"'n0' expects 3 channels.*\(2, 6, 5\) has 2"),
+        (conv(4, 2, 3, 3, groups=2), IMAGE, E.ChannelError, "expects 4 channels"),
         (conv(3, 1, 3, 3, groups=2), IMAGE, E.ChannelError, "3 output channels in 2 groups"),
         (conv(3, 1, 3, 3, groups=0), IMAGE, E.ChannelError, "0 groups"),
         (Conv(np.ones((4, 2), np.float32)), IMAGE, E.ParameterShapeError, r"\[outputs, inputs / groups, \*kernel\]"),
@@ -163,7 +163,7 @@ IMAGE = (2, 6, 5)
         (Scale(np.ones(3)), IMAGE, E.ParameterShapeError, r"weight of 'n0' has shape \(3,\).*\(2, 6, 5\)"),
         (Scale(np.ones(()), np.ones((2, 1, 1, 1))), IMAGE, E.ParameterShapeError, "bias of 'n0'"),
         (Scale(np.ones(()), np.full((2, 1, 1), np.inf)), IMAGE, E.NotFiniteError, "bias of 'n0'"),
-        (Reshape((7, 9)), IMAGE, E.ReshapeError, r"'n0' makes \(7, 9\) \(63 values\) of 'x'.*\(60\)"),
+        (Reshape((7, 9)), IMAGE, E.ReshapeError, r"'n0' reshapes 'x' from .*\(60 values\) to \(7, 9\) \(63 values\)"),
         (Reshape((-1, 5)), IMAGE, E.EmptyShapeError, r"\(-1, 5\)"),
         (Reduce("sum", ()), IMAGE, E.AxisError, "one or more"),
         (Reduce("sum", (3,)), IMAGE, E.AxisError, r"\(3,\)"),

@@ -1,4 +1,4 @@
-"""What a step program holds."""
+"""The contents of a step program."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""A machine that snnc has never heard of is mapped onto and priced by its file alone."""
+"""A machine unknown to snnc is mapped and priced by its file alone."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_the_machines_of_the_how_to_are_read() -> None:
     bows, quill = described()
     assert (bows.chips, bows.clock_hz, bows.device) == (8, 1.85e9, "ipu21")
     assert (quill.chips, quill.tiles, quill.workers, quill.device) == (8, 2048, 4, "")
-    assert find_routes(quill).way(1, 6) == ((1, 5), (5, 6))  # over the wire that the file lists first
-    assert find_routes(quill).way(0, 7) == ((0, 7),)
+    assert find_routes(quill).route(1, 6) == ((1, 5), (5, 6))  # over the wire that the file lists first
+    assert find_routes(quill).route(0, 7) == ((0, 7),)
 
 
 def test_an_invented_chip_is_mapped_within_its_memory(quill: Target) -> None:

@@ -1,4 +1,4 @@
-"""Two ways to run a neuron over time: its kernel by the interpreter, and its equations by PyTorch with autograd."""
+"""Two ways to run a neuron over time: its kernel in the interpreter, and its equations in PyTorch with autograd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel that was derived before is the one that would be derived, and a damaged cache is none."""
+"""A cached kernel equals the one that would be derived, and a damaged cache is ignored."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The equation language: what it reads, what it refuses, and that printing and reading are inverse."""
+"""The equation language: accepted and refused texts; printing and parsing are inverse."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What a neuron model may say."""
+"""Valid and invalid neuron models."""
 
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def test_the_reference_page_shows_every_neuron_and_surrogate_as_it_is():
     page = (Path(__file__).parents[3] / "docs/reference/neurons.md").read_text()
     for factory in LIBRARY:
         assert f"### {factory.__name__}\n" in page
-        assert f"```\n{factory().text}\n```" in page
+        assert f"```text\n{factory().text}\n```" in page
         for parameter, value in factory().parameters.items():
             assert f"{parameter} = {value:g}" in page
     for name in SURROGATES:

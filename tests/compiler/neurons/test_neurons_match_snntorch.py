@@ -1,4 +1,4 @@
-"""Library neurons against the installed snnTorch: spikes, states and gradients, step by step."""
+"""Library neurons compared with the installed snnTorch: spikes, states and gradients, step by step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The arrays that a sequence keeps are as few as any that suffice."""
+"""A sequence stores the minimum number of arrays."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Where surrogates are zero, and windows that make them so."""
+"""Where surrogates are zero, and windows that make them zero."""
 
 import math
 

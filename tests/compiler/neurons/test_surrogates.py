@@ -1,4 +1,4 @@
-"""Surrogate derivatives against the formulas of snnTorch and of the literature."""
+"""Surrogate derivatives compared with the formulas of snnTorch and of the literature."""
 
 import numpy as np
 import pytest

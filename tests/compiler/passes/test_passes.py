@@ -1,4 +1,4 @@
-"""Passes: what each leaves, and that the flow keeps what the graph means."""
+"""Passes: the result of each, and that all together preserve the meaning of the graph."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A plan priced again: the same placement costs the same, and stays where it is on a machine with other costs."""
+"""A plan priced again: the same placement costs the same, and is kept on a machine with other costs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The two bounds of a plan: never above the prediction, and what a hand computation gives."""
+"""The two bounds of a plan: never above the prediction, and equal to a hand computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supersteps priced by the events of every sample and step, against plain walks over a plan's blocks and iterations."""
+"""Supersteps priced by the events of every sample and step, compared with simple loops over a plan's blocks and iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of networks that do not fit, and that it is true."""
+"""Messages about networks that do not fit, and that they are true."""
 
 from __future__ import annotations
 

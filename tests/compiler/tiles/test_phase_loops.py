@@ -1,4 +1,4 @@
-"""The loops that a plan names for a superstep: those of the slowest vertex of its busiest tile."""
+"""The loops that a plan lists for a superstep: those of the slowest vertex of its busiest tile."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""ReLU networks become integrate-and-fire neurons: what is read, what the neurons compute, and what is refused."""
+"""ReLU networks become integrate-and-fire neurons: accepted networks, results of the neurons, and refusals."""
 
 import numpy as np
 import pytest
@@ -347,7 +347,7 @@ def behind_a_layer(tmp_path, rng, op, *inputs, outputs=1, opset=17, **attributes
         ("PRelu", (np.full(6, 0.1, F),), "rates start at 0"),
         ("Sigmoid", (), "follows ReLU or ReLU6"),
         ("Tanh", (), "follows ReLU or ReLU6"),
-        ("Softmax", (), "at the end only"),
+        ("Softmax", (), "only be left out at the end"),
         ("LayerNormalization", (np.ones(6, F),), "batch normalisation"),
         ("Greater", (np.zeros(6, F),), "compares or selects"),
         ("CumSum", (np.array(1),), "it has no spiking form"),
@@ -381,7 +381,7 @@ def test_a_matrix_for_each_row_of_a_sample_is_refused(tmp_path, rng):
 
 
 def test_a_network_without_relu_is_refused(tmp_path, rng):
-    with pytest.raises(NoSpikingFormError, match="holds no ReLU"):
+    with pytest.raises(NoSpikingFormError, match="contains no ReLU"):
         read_relu_network(mlp(rng, tmp_path / "m.onnx", (6, 5)))
 
 
@@ -433,7 +433,7 @@ def test_a_network_too_large_to_be_run_is_refused_before_it_takes_memory(tmp_pat
     f = File()
     x = f("Conv", "x", drawn(rng, 64, 1, 7, 7), pads=[3, 3, 3, 3])
     named(f, f("GlobalAveragePool", f("Relu", f("Conv", x, drawn(rng, 1, 64, 7, 7)))))
-    with pytest.raises(OnnxLimitError, match="numbers at a time"):
+    with pytest.raises(OnnxLimitError, match="values at a time"):
         read_relu_network(f.save(tmp_path / "m.onnx", {"x": ["n", 1, 900, 900]}, ["y"]))
 
 
@@ -448,9 +448,9 @@ def test_bad_files_keep_their_own_errors(tmp_path, root):
     ("change", "error", "said"),
     [
         (lambda a: {}, CalibrationMissingError, "lack 'x'"),
-        (lambda a: {"z": a}, CalibrationMissingError, "hold 'z'"),
+        (lambda a: {"z": a}, CalibrationMissingError, "contain 'z'"),
         (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; give \[samples, 6\]"),
-        (lambda a: {"x": a[:0]}, CalibrationShapeError, "1 sample or more"),
+        (lambda a: {"x": a[:0]}, CalibrationShapeError, "at least one sample"),
         (lambda a: {"x": a[0]}, CalibrationShapeError, "samples, 6"),
         (lambda a: {"x": np.where(a == a[3, 2], np.nan, a)}, CalibrationValueError, r"nan at index \[3, 2\]; 1 of 60"),
         (lambda a: {"x": np.full((10, 6), "one")}, CalibrationValueError, "real numbers"),

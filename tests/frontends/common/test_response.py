@@ -1,4 +1,4 @@
-"""Forms of responses are compared as numpy.allclose compares them."""
+"""Forms of responses are compared as in numpy.allclose."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse weights and zeros around values in model files, and in the simulator that checks imports."""
+"""Sparse weights and zero padding in model files, and in the simulator that checks imports."""
 
 import nir
 import numpy as np

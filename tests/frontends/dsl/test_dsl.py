@@ -1,4 +1,4 @@
-"""Networks written in Python, and the errors at the line that wrote them."""
+"""Networks written in Python, and errors that name the line that caused them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every mistake in a network of the DSL is an error at the line that wrote it."""
+"""Every mistake in a network of the DSL is reported at its line."""
 
 import traceback
 from pathlib import Path
@@ -22,8 +22,8 @@ FAULTS = [
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, (3, 3, 3))), errors.ConnectionWindowError, "(3, 3, 3)"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 3, stride=1.5)), errors.ConnectionWindowError, "stride is 1.5"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 3, groups=3)), errors.ConnectionWindowError, "3 groups"),
-    (lambda net, n: net.connect(n.image, n.map, snnc.Conv(0, 3)), errors.ConnectionWindowError, "0 channels"),
-    (lambda net, n: net.connect(n.image, n.map, snnc.Conv("4", 3)), errors.ConnectionWindowError, "'4' channels"),
+    (lambda net, n: net.connect(n.image, n.map, snnc.Conv(0, 3)), errors.ConnectionWindowError, "2 channels to 0 in"),
+    (lambda net, n: net.connect(n.image, n.map, snnc.Conv("4", 3)), errors.ConnectionWindowError, "2 channels to '4' in"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 3, padding="some")), errors.ConnectionWindowError, "'some'"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 3, padding=-1)), errors.ConnectionWindowError, "-1"),
     (lambda net, n: net.connect(n.image, n.map, snnc.Conv(4, 3, padding=[(1, 1)])), errors.ConnectionWindowError, "1 entries"),
@@ -55,10 +55,10 @@ FAULTS = [
     (
         lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(density=0.5, init=snnc.Orthogonal())),
         errors.InitialiserError,
-        "complete matrices",
+        "draws matrices",
     ),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(seed=-1)), errors.InitialiserError, "-1"),
-    (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.Uniform(2, np.inf))), errors.InitialiserError, "cannot be made"),
+    (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.Uniform(2, np.inf))), errors.InitialiserError, "cannot be created"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.KaimingNormal(mode="in"))), errors.InitialiserError, "'in'"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(delays=np.ones((2, 2)))), errors.SynapticDelayError, "(5, 6)"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(delays=np.full((5, 6), 0.5))), errors.SynapticDelayError, "0.5"),

@@ -1,4 +1,4 @@
-"""Groups of nodes and parts of them, as sources, as targets and as outputs."""
+"""Groups of nodes and their slices, as sources, as targets and as outputs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Any network of the DSL computes the same in the reference, in ONNX Runtime and in PyTorch, bit by bit where numbers are exact."""
+"""Random networks of the DSL give the same results in the reference, ONNX Runtime and PyTorch, bit by bit where numbers are exact."""
 
 import math
 from dataclasses import replace

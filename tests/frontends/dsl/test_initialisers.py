@@ -1,4 +1,4 @@
-"""Initial weights against those of torch.nn.init: bounds, moments, and the laws that define them."""
+"""Initial weights compared with torch.nn.init: bounds, moments, and defining properties."""
 
 import math
 

@@ -1,8 +1,8 @@
-"""Mutate NIR files of the corpus and random ones, and compare what snnc makes of them with the interpreter.
+"""Mutate NIR files of the corpus and random ones, and compare snnc's results with the interpreter.
 
 usage: python tests/frontends/nir/fuzz_nir.py --cases 100000 --jobs 2 [--seed 0] [--state FILE] [--keep FOLDER]
 
-A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside of the model's folder (see
+A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside the model's folder (see
 ``fuzzing``), or outputs that differ from the interpreter's where the file is read.
 """
 

@@ -1,4 +1,4 @@
-"""Changes of one thing in an HDF5 file, from wrong values to what HDF5 has to lead a reader astray."""
+"""Single changes of an HDF5 file, from wrong values to features of HDF5 that mislead a reader."""
 
 from __future__ import annotations
 

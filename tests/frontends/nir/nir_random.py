@@ -1,4 +1,4 @@
-"""Random NIR files of every node type, and the comparison of a graph with the interpreter."""
+"""Random NIR files with every node type, and the comparison of a graph with the interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every NIR case of the corpus: reproduced in the reading of the framework that wrote it, or refused with its code."""
+"""Every NIR case of the corpus: reproduced as interpreted by the framework that wrote it, or refused with its code."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that are no NIR, or wrong: one coded error each, quickly and without much memory."""
+"""Files that are not NIR, or are invalid: one error with a code each, quickly and without much memory."""
 
 import contextlib
 import time
@@ -257,7 +257,7 @@ def test_slashes_without_end(tmp_path):
 
 def test_unknown_types(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g), "type", "QuantumLIF"), errors.NirNodeTypeError, "'QuantumLIF'")
-    changed(tmp_path, lambda g: replace(nodes_of(g), "type", 3), errors.NirFieldError, "one name is needed")
+    changed(tmp_path, lambda g: replace(nodes_of(g), "type", 3), errors.NirFieldError, "instead of one name")
 
 
 def test_text_whose_damaged_type_crashes_hdf5(tmp_path):
@@ -265,7 +265,7 @@ def test_text_whose_damaged_type_crashes_hdf5(tmp_path):
     content = bytearray((CORPUS / "hand_nir_threshold.nir").read_bytes())
     content[12841] = 52
     path.write_bytes(content)
-    refused(path, errors.NirFieldError, "type of node 'fc' holds objects or references; one name is needed")
+    refused(path, errors.NirFieldError, "type of node 'fc' contains objects or references instead of one name")
 
 
 def test_missing_and_unknown_fields(tmp_path):
@@ -283,7 +283,7 @@ def test_missing_and_unknown_fields(tmp_path):
         (np.array([1j, 2j, 3j]), "complex"),
         (np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")]), "records"),
         (h5py.Empty("f"), "is empty"),
-        (np.zeros((0,)), "no values"),
+        (np.zeros((0,)), "without values"),
     ],
 )
 def test_fields_that_are_no_numbers(tmp_path, value, text):
@@ -314,7 +314,7 @@ def test_fields_of_different_shape(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g, "n0"), "weight", np.ones((3, 2, 2))), errors.NirShapeError, "[outputs, inputs]")
     nodes, edges = chain(linear(3, 2, bias=True), inputs=2, outputs=3)
     path = write(tmp_path / "a.nir", nodes, edges)
-    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(4))), errors.NirShapeError, "needs [3]")
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(4))), errors.NirShapeError, "must be [3]")
 
 
 def test_a_negative_delay_and_one_that_is_too_long(tmp_path):
@@ -346,7 +346,7 @@ def test_windows_that_do_not_fit(tmp_path):
     path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
     refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "weight", np.ones((2, 3, 3)))), errors.NirShapeError, "4 axes")
     path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
-    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(3))), errors.NirShapeError, "needs [2]")
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(3))), errors.NirShapeError, "must be [2]")
     pool = nir.AvgPool2d(np.array([3, 3]), np.array([1, 1]), np.array([0, 0]))
     refused(write(tmp_path / "m.nir", *chain(pool, inputs=(1, 2, 2), outputs=(1, 1, 1))), errors.NirShapeError, "no window")
 
@@ -391,7 +391,7 @@ def test_unconnected_graphs(tmp_path):
 
 
 def test_sizes_that_do_not_fit(tmp_path):
-    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [5]), errors.NirShapeError, "gives [5]")
+    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [5]), errors.NirShapeError, "returns [5]")
     changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [-2]), errors.NirShapeError, "at least 1")
 
 
@@ -415,6 +415,6 @@ def test_an_unknown_dialect(tmp_path):
 
 @pytest.mark.parametrize("dt", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_time_step_that_is_none(tmp_path, dt):
-    refused(good(tmp_path / "m.nir"), errors.NirTimeStepError, "above 0", dt=dt)
+    refused(good(tmp_path / "m.nir"), errors.NirTimeStepError, "positive number", dt=dt)
     nodes, edges = chain(linear(), lif(), outputs=3)
     refused(write(tmp_path / "m.nir", nodes, edges, metadata={"dt": dt}), errors.NirTimeStepError, "metadata")

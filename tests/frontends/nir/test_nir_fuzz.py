@@ -1,4 +1,4 @@
-"""Mutated NIR files are refused with a code or read right, and nothing outside of their folder is opened."""
+"""Mutated NIR files are refused with a code or read correctly, and no file outside their folder is opened."""
 
 import ctypes
 import shutil

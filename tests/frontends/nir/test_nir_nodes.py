@@ -1,4 +1,4 @@
-"""What each node of NIR computes in one forward-Euler step."""
+"""The result of each NIR node in one forward-Euler step."""
 
 import nir
 import numpy as np

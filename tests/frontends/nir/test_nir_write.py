@@ -1,4 +1,4 @@
-"""Graphs written as NIR files: read back they are the same; what NIR cannot say is refused."""
+"""Graphs written as NIR files are the same when read back; those that NIR cannot express are refused."""
 
 import h5py
 import nir
@@ -369,8 +369,8 @@ def test_what_the_file_does_not_say_is_told(tmp_path):
         (CubaLIF(reset="zero"), "reset differently"),
         (LIF(reset="none"), "is not reset"),
         (LIF(reset="zero", reset_delay=False, strict=False), "fires at or above its threshold"),
-        (ALIF(), "none of NIR's neurons"),
-        (snnc.Alpha(), "none of NIR's neurons"),
+        (ALIF(), "equations of no NIR neuron"),
+        (snnc.Alpha(), "equations of no NIR neuron"),
         (LIF(beta=1.0, **AT_ONCE), "keeps 1 of its state"),
     ],
 )

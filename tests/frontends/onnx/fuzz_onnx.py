@@ -1,8 +1,8 @@
-"""Mutate ONNX files of the corpus and compare what snnc makes of them with ONNX Runtime.
+"""Mutate ONNX files of the corpus and compare snnc's results with ONNX Runtime.
 
 usage: python tests/frontends/onnx/fuzz_onnx.py --seconds 300 [--cases N] [--seed 0] [--jobs 2] [--state FILE] [--keep FOLDER]
 
-A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside of the model's folder (see
+A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside the model's folder (see
 ``fuzzing``), or outputs that differ from those of ONNX Runtime where both accept the file.
 """
 

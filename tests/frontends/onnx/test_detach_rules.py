@@ -1,4 +1,4 @@
-"""Where gradients stop in files, which do not say it: --detach reset, none, all."""
+"""Where gradients stop, which files do not specify: --detach reset, none, all."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_rules_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(DetachError, match=r"SNNC-E270: detach='some' is unknown; choose one of 'reset', 'none', 'all'"):
         snnc.load(path, detach="some")
     network = snnc.Sequential(4, snnc.Dense(3), snnc.LIF())
-    with pytest.raises(DetachError, match=r"SNNC-E270: detach is 'none' \(--detach\), for model files; the network"):
+    with pytest.raises(DetachError, match=r"SNNC-E270: detach is 'none' \(--detach\), but the network"):
         snnc.compile(network, detach="none")
 
 

@@ -1,4 +1,4 @@
-"""A few values of a layer that act on all of its neurons, against ONNX Runtime: inhibition by a sum, thresholds of a whole layer, gates."""
+"""Few values that affect all neurons of a layer, compared with ONNX Runtime: inhibition by a sum, shared thresholds, gates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Convolutions, poolings and their company in every form that a file gives them, against ONNX Runtime."""
+"""Convolutions, pooling and related operations in every form in a file, compared with ONNX Runtime."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Every ONNX case of the corpus: reproduced with its neurons named, or refused with its code."""
+"""Every ONNX case of the corpus: reproduced, with its neurons named, or refused with its code."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A single step whose membrane is given from outside although it follows from other states (snnTorch's Alpha)."""
+"""A single step whose membrane is an input although it follows from other states (snnTorch's Alpha)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives of imported activations where they have a kink: without spikes, currents are exactly 0 there, so that it matters."""
+"""Derivatives of imported activations at a kink, which matter because currents are exactly 0 without spikes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Forms of Norse's neurons: currents that act a step late, resting states that an export folds away, coupled compartments."""
+"""Forms of Norse's neurons: currents that act one step later, resting states folded by the export, coupled compartments."""
 
 import numpy as np
 import pytest

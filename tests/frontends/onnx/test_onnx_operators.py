@@ -1,4 +1,4 @@
-"""Every operator handler against ONNX Runtime, and the shape arithmetic that has to vanish."""
+"""Every operator handler compared with ONNX Runtime, and the shape arithmetic that must be eliminated."""
 
 import numpy as np
 import pytest

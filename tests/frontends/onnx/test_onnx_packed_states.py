@@ -1,4 +1,4 @@
-"""Single steps whose states share a tensor, or wait in a buffer that moves by one entry a step."""
+"""Single steps whose states share a tensor, or wait in a buffer that shifts by one entry per step."""
 
 import numpy as np
 import pytest
@@ -271,7 +271,7 @@ def test_a_membrane_and_a_buffer_in_one_tensor(tmp_path):
 
 def test_a_buffer_that_is_too_long_is_refused_with_advice(tmp_path):
     path, _ = delayed(tmp_path, 1500)
-    with pytest.raises(OnnxError, match="input and an output of its own"):
+    with pytest.raises(OnnxError, match="its own input and output"):
         load_onnx(path)
 
 
@@ -282,7 +282,7 @@ def test_states_whose_batch_is_not_in_front_of_the_neurons_are_refused_with_advi
     membranes = two_layers(f, np.random.default_rng(19), *parts, n, n)
     f.stack([f("Transpose", m, perm=[1, 0]) for m in membranes], "state_out")
     path = f.save(tmp_path / "m.onnx", {"x": [B, IN], "state": [2, n, B]}, ["spk", "state_out"])
-    with pytest.raises(OnnxError, match=r"states 'state'; give each population's state.* an input and an output of its own"):
+    with pytest.raises(OnnxError, match=r"states 'state'; give each population's state.* its own input and output"):
         load_onnx(path)
 
 

@@ -1,4 +1,4 @@
-"""Layers that move values within a sample, pad them or multiply along one of several axes, against ONNX Runtime."""
+"""Layers that move values within a sample, pad them or multiply along one of several axes, compared with ONNX Runtime."""
 
 import numpy as np
 import pytest

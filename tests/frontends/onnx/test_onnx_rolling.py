@@ -1,4 +1,4 @@
-"""Time is re-rolled from dataflow: whatever the names, the order, the form and the number of steps."""
+"""Time is re-rolled from dataflow, for any names, order, form and number of steps."""
 
 import cProfile
 import itertools

@@ -1,4 +1,4 @@
-"""Reading an ONNX file that snnc wrote gives back the graph that it was written from, and ONNX Runtime runs it with the same spikes."""
+"""An ONNX file that snnc wrote is read as the original graph, and ONNX Runtime gives the same spikes for it."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A file that is read wrong is refused: what was recovered runs next to the file, at every step."""
+"""An incorrectly read file is refused: the recovered network is compared with the file at every step."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +128,7 @@ def test_every_output_and_state_of_every_population_has_its_values_in_the_file(n
 
 def test_a_network_that_cannot_be_run_is_refused(monkeypatch, tmp_path):
     spoil(monkeypatch, lambda op: Linear(np.ones((3, 7), F)) if isinstance(op, Linear) else op)
-    with pytest.raises(SelfCheckError, match="cannot be run"):
+    with pytest.raises(SelfCheckError, match="cannot run"):
         importer.load_onnx(network(tmp_path))
 
 

@@ -1,4 +1,4 @@
-"""Forms of SpikingJelly's neurons: resets to a value, leaks that follow the reset, parallel neurons, states that an export loses."""
+"""Forms of SpikingJelly's neurons: resets to a value, leaks after the reset, parallel neurons, states lost in an export."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_a_step_whose_state_stays_in_the_module_is_refused_with_what_to_do(tmp_p
     v = f("Div", f("Gemm", "x", w, b, transB=1), 2.0)
     z = f("Cast", f("GreaterOrEqual", f("Sub", v, 1.0), 0.0), to=1)
     f.nodes.append(identity(z, "y"))
-    with pytest.raises(StateLossError, match=r"SNNC-E220: .* Export the whole loop over time, or a step with its states"):
+    with pytest.raises(StateLossError, match=r"SNNC-E220: .* Export the whole loop over time, or a single step with its states"):
         load_onnx(f.save(tmp_path / "lost.onnx", {"x": (BATCH, SIZE)}, ["y"]))
 
 

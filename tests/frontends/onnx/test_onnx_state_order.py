@@ -1,4 +1,4 @@
-"""Single steps whose states and outputs stand in any order, under any names: each output continues the state that it is computed from."""
+"""Single steps with states and outputs in any order and with any names: each output continues the state it is computed from."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Graphs written as ONNX files: ONNX Runtime computes what the reference computes, and the reader finds the network again."""
+"""Graphs written as ONNX files: ONNX Runtime gives the reference's results, and the reader recovers the network."""
 
 import nets
 import numpy as np

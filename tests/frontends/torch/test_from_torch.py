@@ -242,7 +242,7 @@ def test_what_is_no_module_is_refused(net):
         snnc.from_torch(lambda x: x, torch.zeros(3))
     with pytest.raises(TorchModuleError, match="SNNC-E241"):
         snnc.to_torch({}, 3)
-    with pytest.raises(TorchModuleError, match="SNNC-E241: int holds no weights"):
+    with pytest.raises(TorchModuleError, match="SNNC-E241: int contains no weights"):
         snnc.to_torch(3, net)
 
 
@@ -254,7 +254,7 @@ def test_long_examples_are_advised_against(monkeypatch):
 
 def test_slow_exports_say_how_slow(monkeypatch):
     monkeypatch.setattr("snnc.frontends.torch.importing.SLOW", -1.0)
-    with pytest.warns(UserWarning, match=r"took \d+ s.*single step"):
+    with pytest.warns(UserWarning, match=r"took \d+ s.*single-step"):
         snnc.from_torch(Net(), torch.zeros(4, 1, INPUTS))
 
 
@@ -264,7 +264,7 @@ def test_weights_of_another_module_are_refused_and_nothing_changes(net):
     before = {name: t.clone() for name, t in other.state_dict().items()}
     with snnc.compile(graph, loss="ce_count", optimizer="sgd:0.1", batch=BATCH) as session:
         train(session)
-        with pytest.raises(UnmatchedWeightError, match=r"SNNC-E242.*as it was when it was imported"):
+        with pytest.raises(UnmatchedWeightError, match=r"SNNC-E242.*as it was at the import"):
             snnc.to_torch(session, other)
     assert all(torch.equal(t, before[name]) for name, t in other.state_dict().items())
 

@@ -1,4 +1,4 @@
-"""Norse's modules become networks and take their weights back: cells, cells in a sequence, and modules of whole sequences."""
+"""Norse's modules become networks and get their weights back: cells, cells in a sequence, and modules for whole sequences."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ class Forgetful(torch.nn.Module):
 
 
 def test_a_step_that_forgets_its_state_is_refused():
-    with pytest.raises(StateLostError, match=r"SNNC-E249: Forgetful calls its neurons \(LIFCell\) once.*take the states as arguments"):
+    with pytest.raises(StateLostError, match=r"SNNC-E249: Forgetful calls its neurons \(LIFCell\) once.*accept the states as arguments"):
         snnc.from_torch(Forgetful(), torch.zeros(5, 1, INPUTS))
 
 

@@ -1,4 +1,4 @@
-"""SpikingJelly's modules become networks and take their weights back, in both step modes."""
+"""SpikingJelly's modules become networks and get their weights back, in both step modes."""
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ def test_a_time_constant_out_of_range_is_refused():
     graph = snnc.from_torch(net, torch.zeros(5, 1, INPUTS))
     with snnc.compile(graph) as session:
         values = {**session.state_dict(), "1.sigmoid_w": np.float32(1.2)}
-    with pytest.raises(UnmatchedWeightError, match=r"SNNC-E242: training made '1.sigmoid_w' 1.2.*between 0 and 1"):
+    with pytest.raises(UnmatchedWeightError, match=r"SNNC-E242: training changed '1.sigmoid_w' to 1.2.*between 0 and 1"):
         snnc.to_torch(values, net, graph=graph)
 
 

@@ -1,4 +1,4 @@
-"""snnTorch's modules that keep their states inside, and weights that look alike."""
+"""snnTorch's modules with internal states, and weights that look alike."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Modules imported as they train: dropout and batch normalisation, trained beside the framework and written back."""
+"""Modules imported in training mode: dropout and batch normalisation, compared with the framework and written back."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every neuron of Norse beside its own autograd: feed-forward and recurrent, as cells and over time."""
+"""Every neuron of Norse compared with its own autograd: feed-forward and recurrent, as cells and over time."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Every neuron of snnTorch with every option that touches its gradient, beside its own autograd."""
+"""Every neuron of snnTorch, with every option that affects its gradient, compared with its own autograd."""
 
 import itertools
 import zlib

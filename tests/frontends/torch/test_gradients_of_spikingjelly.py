@@ -1,4 +1,4 @@
-"""Every neuron of SpikingJelly that runs by itself, with every option that touches its gradient, beside its own autograd."""
+"""Every independent neuron of SpikingJelly, with every option that affects its gradient, compared with its own autograd."""
 
 import inspect
 import itertools

@@ -1,4 +1,4 @@
-"""The page on from_torch says which surrogate of snnc equals which of a framework; their derivatives are compared here."""
+"""The derivatives of surrogates that the page on from_torch lists as equal in snnc and a framework."""
 
 import re
 from pathlib import Path

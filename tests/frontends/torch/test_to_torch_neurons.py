@@ -1,4 +1,4 @@
-"""Weights that snnc trained go back into every neuron of snnTorch: the module then computes what the session does."""
+"""Weights trained by snnc are written into every neuron of snnTorch: the module then computes the same as the session."""
 
 import numpy as np
 import pytest

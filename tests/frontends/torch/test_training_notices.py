@@ -1,4 +1,4 @@
-"""What training changes in another way than the module's framework is said when it starts, and not before."""
+"""Training that differs from the module's framework is reported when it starts, and not before."""
 
 import warnings
 
@@ -79,7 +79,7 @@ class Twice(torch.nn.Module):
 
 def test_a_neuron_that_is_called_in_two_places_keeps_its_parameters_as_they_are():
     graph = snnc.from_torch(Twice(), torch.zeros(5, 1, INPUTS), steps=6)
-    assert [text for text in said(graph) if text.startswith("SNNC-W277: 'unit.beta' of the module")]
+    assert [text for text in said(graph) if text.startswith("SNNC-W277: 'unit.beta' learn in the module")]
     assert not any("beta" in population.learnable for _, population in graph.of_type(Population))
 
 
@@ -125,14 +125,14 @@ def test_a_decay_that_may_leave_the_range_it_is_clamped_to_is_named(beta, count)
     graph = snnc.from_torch(Graded(snn.Leaky(beta=beta, learn_beta=True)), torch.zeros(5, 1, INPUTS), steps=6)
     found = said(graph)
     assert len(found) == count
-    assert all(text.startswith("SNNC-W276: the module clamps 'unit.beta' to 0 to 1") for text in found)
+    assert all(text.startswith("SNNC-W276: the module clamps 'unit.beta' to the range 0 to 1") for text in found)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_parameter_without_effect_is_named():
     graph = snnc.from_torch(Graded(snn.Lapicque(beta=0.8, learn_beta=True)), torch.zeros(5, 1, INPUTS), steps=6)
     (text,) = said(graph)
-    assert text.startswith("SNNC-W275: 'unit.beta' of the module learn there")
+    assert text.startswith("SNNC-W275: 'unit.beta' learn in the module")
 
 
 def test_the_command_says_it_once(tmp_path, capsys):

@@ -1,4 +1,4 @@
-// For programs that use boost::optional where Boost is not installed: searched behind everything else.
+// For programs that use boost::optional if Boost is not installed; searched after all other folders.
 #ifndef SNNC_FALLBACK_BOOST_OPTIONAL_HPP
 #define SNNC_FALLBACK_BOOST_OPTIONAL_HPP
 #include <optional>

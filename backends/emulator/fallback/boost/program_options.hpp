@@ -1,4 +1,4 @@
-// For programs that read their command line with Boost.Program_options where Boost is not installed: searched behind everything else.
+// For programs that parse their command line with Boost.Program_options if Boost is not installed; searched after all other folders.
 // Options and positional arguments of the command line; no files, no environment.
 #ifndef SNNC_FALLBACK_BOOST_PROGRAM_OPTIONS_HPP
 #define SNNC_FALLBACK_BOOST_PROGRAM_OPTIONS_HPP
@@ -239,7 +239,7 @@ public:
     names_.emplace_back(name, most);
     return *this;
   }
-  /// The option of the n-th argument, "" behind the last.
+  /// The option of the n-th argument; "" after the last.
   std::string name_for_position(int position) const {
     for (const auto &[name, most] : names_) {
       if (most < 0 || position < most)

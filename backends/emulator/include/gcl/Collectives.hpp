@@ -15,7 +15,7 @@ inline std::ostream &operator<<(std::ostream &os, CollectiveOperator op) {
   return os << names[int(op)];
 }
 enum class CommGroupType { ALL, CONSECUTIVE, ORTHOGONAL };
-/// Which replicas take part. The emulator knows all of them.
+/// The replicas that take part.
 struct CommGroup {
   CommGroup() = default;
   CommGroup(CommGroupType groupType, unsigned groupSize) : type(groupType), size(groupSize) {}
@@ -23,7 +23,7 @@ struct CommGroup {
   unsigned size = 0;
 };
 
-/// What the same tensor of all replicas gives, on every replica.
+/// The combined value of the same tensor of all replicas, on every replica.
 poplar::Tensor allReduceCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, CollectiveOperator op,
                                      poplar::program::Sequence &prog, const CommGroup &group, const poplar::DebugContext &context = {},
                                      const poplar::OptionFlags &options = {});
@@ -52,7 +52,7 @@ inline poplar::Tensor allGatherCrossReplica(poplar::Graph &graph, const poplar::
                                             const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
   return allGatherCrossReplica(graph, data, prog, CommGroup(), context, options);
 }
-/// Replica r keeps part r of the flat reduced tensor; the last part is filled up with zeros.
+/// Replica r keeps part r of the flat reduced tensor; the last part is padded with zeros.
 poplar::Tensor reduceScatterCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, CollectiveOperator op,
                                          poplar::program::Sequence &prog, const CommGroup &group, const poplar::DebugContext &context = {},
                                          const poplar::OptionFlags &options = {});
@@ -61,7 +61,7 @@ inline poplar::Tensor reduceScatterCrossReplica(poplar::Graph &graph, const popl
                                                 const poplar::OptionFlags &options = {}) {
   return reduceScatterCrossReplica(graph, data, op, prog, CommGroup(), context, options);
 }
-/// Row r of the result is what replica r has in the row of this replica's number: [replicas, …].
+/// Row r of the result is the row with this replica's number on replica r: [replicas, …].
 poplar::Tensor allToAllCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, poplar::program::Sequence &prog, const CommGroup &group,
                                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 inline poplar::Tensor allToAllCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, poplar::program::Sequence &prog,

@@ -3,7 +3,7 @@
 #include <vector>
 #include <poplar/Graph.hpp>
 namespace gcl {
-/// Fewest tiles for transfers beside computing.
+/// Minimum number of tiles for transfers that overlap with computing.
 inline unsigned getMinIoTiles(const poplar::Graph &) { return 32; }
 /// `number` tiles of each IPU, for transfers.
 inline std::vector<unsigned> perIPUTiles(const poplar::Graph &graph, unsigned offset, unsigned number, bool = true, bool = true) {

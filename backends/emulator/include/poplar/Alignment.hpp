@@ -1,4 +1,4 @@
-// What a worker's code must be aligned to; nothing on a CPU.
+// Alignment of a worker's code; no effect on a CPU.
 #ifndef SNNC_POPLAR_ALIGNMENT_HPP
 #define SNNC_POPLAR_ALIGNMENT_HPP
 #define WORKER_ALIGN

@@ -1,4 +1,4 @@
-// A view of consecutive values, made from a vector, an initialiser list or a pointer.
+// A view of consecutive values, from a vector, an initialiser list or a pointer.
 #ifndef SNNC_POPLAR_ARRAY_REF_HPP
 #define SNNC_POPLAR_ARRAY_REF_HPP
 
@@ -60,7 +60,7 @@ template <class T> bool operator!=(const ArrayRef<T> &a, const ArrayRef<T> &b) {
 
 } // namespace poplar
 
-/// The name of newer versions.
+/// The name in newer versions.
 namespace gccs {
 using poplar::ArrayRef;
 }

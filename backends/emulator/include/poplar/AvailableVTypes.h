@@ -1,4 +1,4 @@
-// Which layouts of vectors this compiler knows: none that needs a scaled pointer.
+// Vector layouts that this compiler supports: none that needs a scaled pointer.
 #ifndef SNNC_POPLAR_AVAILABLE_VTYPES_H
 #define SNNC_POPLAR_AVAILABLE_VTYPES_H
 #define VECTOR_AVAIL_SHORT_SPAN

@@ -1,4 +1,4 @@
-// Compiler builtins of popc with a portable meaning: what any codelet may call without a header of its own.
+// Compiler builtins of popc with a portable meaning, which any codelet may call without a header.
 #ifndef SNNC_POPLAR_BUILTINS_HPP
 #define SNNC_POPLAR_BUILTINS_HPP
 
@@ -8,12 +8,12 @@
 #include <poplar/ShortVectors.hpp>
 
 extern "C" {
-/// Cycles that the vertex running on this thread has counted (defined in libpoplar).
+/// Cycles counted by the vertex that runs on this thread (defined in libpoplar).
 extern __thread unsigned long long snnc_worker_cycles __attribute__((tls_model("initial-exec")));
-/// The tile and the worker that this thread plays.
+/// The tile and the worker that this thread emulates.
 extern __thread unsigned snnc_tile_id __attribute__((tls_model("initial-exec")));
 extern __thread unsigned snnc_worker_id __attribute__((tls_model("initial-exec")));
-/// Of the random numbers of the tile's workers.
+/// State of the random numbers of the tile's workers.
 extern __thread unsigned long long *snnc_random_states __attribute__((tls_model("initial-exec")));
 }
 
@@ -28,7 +28,7 @@ extern __thread unsigned long long *snnc_random_states __attribute__((tls_model(
 #define __builtin_ipu_put(value, index) ((void)(value), (void)(index))
 #define __builtin_ipu_uput(value, index) ((void)(value), (void)(index))
 
-/// The next number of this tile's worker (splitmix64; Steele, Lea, Flood 2014): the same whatever thread plays it.
+/// The next number of this tile's worker (splitmix64; Steele, Lea, Flood 2014), independent of the thread that runs it.
 inline unsigned snnc_random32() {
   unsigned long long x = snnc_random_states[snnc_worker_id] += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -37,7 +37,7 @@ inline unsigned snnc_random32() {
 }
 /// Uniform in [-0.5, 0.5).
 inline float snnc_random_float() { return static_cast<float>(snnc_random32() >> 8) * 5.9604644775390625e-08f - 0.5f; }
-/// Of mean 0 and deviation 1 (Box and Muller).
+/// Mean 0, standard deviation 1 (Box and Muller).
 inline float snnc_random_normal() {
   const float radius = std::sqrt(-2.f * std::log(1.f - (snnc_random_float() + 0.5f)));
   return radius * std::cos(6.283185307179586f * snnc_random_float());
@@ -51,7 +51,7 @@ inline snnc_half2 snnc_ipu_f16v2grand() {
   return snnc_half2{static_cast<half>(snnc_random_normal()), static_cast<half>(snnc_random_normal())};
 }
 
-// Over scalars and vectors, element by element; half is computed in float and rounded once.
+// For scalars and vectors, element by element; half is computed in float and rounded once.
 #define SNNC_BUILTIN1(name, expression)                                                                                          \
   inline float snnc_plain_##name(float x) { return expression; }                                                                       \
   inline float snnc_ipu_##name(float x) { return snnc_plain_##name(x); }                                                          \
@@ -104,7 +104,7 @@ inline int snnc_ipu_min(int x, int y) { return x < y ? x : y; }
 inline unsigned snnc_ipu_andc(unsigned x, unsigned y) { return x & ~y; }
 inline unsigned snnc_ipu_popc(unsigned x) { return static_cast<unsigned>(__builtin_popcount(x)); }
 inline unsigned snnc_ipu_clz(unsigned x) { return x ? static_cast<unsigned>(__builtin_clz(x)) : 32; }
-/// Bounded by the two elements of `range`.
+/// Clamped to the two elements of `range`.
 inline float snnc_ipu_clamp(float x, snnc_float2 range) { return std::fmin(std::fmax(x, range[0]), range[1]); }
 inline snnc_float2 snnc_ipu_clamp(snnc_float2 x, snnc_float2 range) {
   return snnc_float2{snnc_ipu_clamp(x[0], range), snnc_ipu_clamp(x[1], range)};
@@ -118,7 +118,7 @@ inline snnc_float2 snnc_ipu_f16v2tof32(snnc_half2 x) { return snnc_float2{static
 inline half snnc_ipu_f32tof16(float x) { return static_cast<half>(x); }
 inline snnc_half2 snnc_ipu_f32v2tof16(snnc_float2 x) { return snnc_half2{static_cast<half>(x[0]), static_cast<half>(x[1])}; }
 
-// The compiler declares names that begin with __builtin without overloads.
+// The compiler declares names that start with __builtin without overloads.
 #define __builtin_ipu_exp snnc_ipu_exp
 #define __builtin_ipu_exp2 snnc_ipu_exp2
 #define __builtin_ipu_ln snnc_ipu_ln

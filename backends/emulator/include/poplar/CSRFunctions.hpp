@@ -1,4 +1,4 @@
-// Floating-point behaviour of the tiles. The emulator's is fixed: IEEE, round to nearest, no exceptions.
+// Floating-point behaviour of the tiles. In the emulator it is fixed: IEEE, round to nearest, no exceptions.
 #ifndef SNNC_POPLAR_CSR_FUNCTIONS_HPP
 #define SNNC_POPLAR_CSR_FUNCTIONS_HPP
 
@@ -17,7 +17,7 @@ struct FloatingPointBehaviour {
 
 inline void setFloatingPointBehaviour(Graph &, program::Sequence &, const FloatingPointBehaviour &, const DebugContext & = {}) {}
 inline void setFloatingPointBehaviour(Graph &, program::Sequence &, const Tensor &, const DebugContext & = {}) {}
-/// The state that setFloatingPointBehaviour takes back.
+/// The state for setFloatingPointBehaviour.
 inline Tensor getFloatingPointBehaviour(Graph &graph, program::Sequence &, const DebugContext &context = {}) {
   const Tensor state = graph.addConstant(UNSIGNED_INT, {1}, 0u, context);
   graph.setTileMapping(state, 0);

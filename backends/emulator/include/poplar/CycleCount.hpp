@@ -1,4 +1,4 @@
-// Cycles that a part of the program takes.
+// Cycles of a part of the program.
 #ifndef SNNC_POPLAR_CYCLE_COUNT_HPP
 #define SNNC_POPLAR_CYCLE_COUNT_HPP
 

@@ -17,7 +17,7 @@ enum class DataStreamType { HostToDeviceFIFO, DeviceToHostFIFO, HostToDeviceBuff
 class DataStream {
 public:
   DataStream() = default;
-  /// How the documentation names the kinds; the emulator has the two queues.
+  /// The kinds as named in the documentation; the emulator has the two queues.
   DataStreamType kind() const { return toDevice ? DataStreamType::HostToDeviceFIFO : DataStreamType::DeviceToHostFIFO; }
   const std::string &handle() const { return name; }
   std::size_t numElements() const { return elements; }

@@ -1,4 +1,4 @@
-// Names for error messages and profiles, and what libraries record of their operations.
+// Names for error messages and profiles, and libraries' records of their operations.
 #ifndef SNNC_POPLAR_DEBUG_CONTEXT_HPP
 #define SNNC_POPLAR_DEBUG_CONTEXT_HPP
 
@@ -22,13 +22,13 @@ enum class DebugSerializationFormat { JSON, CBOR };
 /// `path` and a name below it; either may be empty.
 std::string joinedName(const std::string &path, const std::string &name);
 
-/// What a library records of an operation: an identity, the name of its context, the library and values.
+/// The record of a library's operation: an identity, the name of its context, the library and values.
 class DebugInfo {
 public:
   DebugInfo(const DebugContext &context, std::string api);
   DebugInfo(const DebugInfo &) = delete;
   DebugInfo &operator=(const DebugInfo &) = delete;
-  /// Writes it where initializeStreamer named a file.
+  /// Writes it to the file of initializeStreamer.
   virtual ~DebugInfo();
   DebugId getId() const { return id_; }
   DebugId getParentId() const { return parent_; }
@@ -36,9 +36,9 @@ public:
   const std::string &getApi() const { return api_; }
   bool setValue(std::string name, ProfileValue value);
 
-  /// Records that end from now on are written to `fileName`, as JSON: CBOR is refused with invalid_option.
+  /// Records that end from now on are written to `fileName`, as JSON; CBOR is refused with invalid_option.
   static void initializeStreamer(const std::string &fileName, const DebugSerializationFormat &format = DebugSerializationFormat::JSON);
-  /// Throws poplar_error where no file is open.
+  /// Throws poplar_error if no file is open.
   static void closeStreamer();
 
 private:
@@ -48,7 +48,7 @@ private:
   std::map<std::string, ProfileValue> values_;
 };
 
-/// A name and the identity of what made it.
+/// A name and the identity of its creator.
 class DebugNameAndId {
 public:
   DebugNameAndId(std::string name, DebugId parent = 0, std::string parentPath = "") : DebugNameAndId(parent, joinedName(parentPath, name)) {}

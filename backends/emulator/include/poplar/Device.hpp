@@ -20,7 +20,7 @@ public:
   Device() = default;
   explicit Device(Target target, unsigned id = 0) : target_(std::move(target)), id_(id) {}
   static Device createCPUDevice(unsigned numIPUs = 1) { return Device(Target::createCPUTarget(true, numIPUs)); }
-  /// A machine that is not there: the emulator's machines all are such.
+  /// A machine without hardware: all machines of the emulator.
   static Device createSimulatorDevice(const Target &target, const OptionFlags & = {}) { return Device(target); }
   unsigned getId() const { return id_; }
   const Target &getTarget() const { return target_; }

@@ -1,4 +1,4 @@
-// The machines of this host. An emulated IPU stands in for hardware.
+// The machines of this host. An emulated IPU replaces hardware.
 #ifndef SNNC_POPLAR_DEVICE_MANAGER_HPP
 #define SNNC_POPLAR_DEVICE_MANAGER_HPP
 
@@ -11,7 +11,7 @@ namespace poplar {
 class DeviceManager {
 public:
   static DeviceManager createDeviceManager() { return {}; }
-  /// One of each kind. IPUs come in powers of two; $SNNC_EMULATED_IPU names the kind (ipu1, ipu2, ipu21), or "none".
+  /// One of each kind. The numbers of IPUs are powers of two; $SNNC_EMULATED_IPU names the kind (ipu1, ipu2, ipu21), or "none".
   std::vector<Device> getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags &options = {}) const;
   std::vector<Device> getDevices(const OptionFlags &options = {}) const;
   Device getDevice(unsigned deviceManagerId, const OptionFlags &options = {}) const;

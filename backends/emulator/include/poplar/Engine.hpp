@@ -19,6 +19,7 @@
 #include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/StreamCallback.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace pva {
 class Report;
@@ -52,12 +53,12 @@ public:
   void prepare(const Device &device) { load(device); }
   void deploy() {}
   void run(unsigned program = 0, const std::string &debugName = "");
-  /// With RuntimeOptions (poplar/RuntimeOptions.hpp), on which runs do not depend here.
-  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>>
+  /// With RuntimeOptions (poplar/RuntimeOptions.hpp), which have no effect here.
+  template <class Options, class = core::EnableIf<std::is_base_of<OptionFlags, Options>::value>>
   void run(unsigned program, const std::string &debugName, const Options &) {
     run(program, debugName);
   }
-  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>> void run(unsigned program, const Options &) {
+  template <class Options, class = core::EnableIf<std::is_base_of<OptionFlags, Options>::value>> void run(unsigned program, const Options &) {
     run(program);
   }
   void loadAndRun(const Device &device, unsigned program = 0, const std::string &debugName = "") {
@@ -68,7 +69,7 @@ public:
   void stop() {}
 
   void connectStream(const std::string &handle, void *begin, void *end);
-  /// A place of fixed address: every transfer starts at `pointer`.
+  /// A fixed address: every transfer starts at `pointer`.
   void connectStream(const std::string &handle, void *pointer);
   template <class T> void connectStream(const std::string &handle, ArrayRef<T> values) {
     connectStream(handle, const_cast<T *>(values.begin()), const_cast<T *>(values.end()));
@@ -87,7 +88,7 @@ public:
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
-  /// Of older programs: as many bytes as the tensor has.
+  /// For older programs: as many bytes as the tensor has.
   void readTensor(const std::string &handle, void *values);
   void writeTensor(const std::string &handle, const void *values);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
@@ -99,7 +100,7 @@ public:
     readTensor(handle, values.data(), values.data() + values.size());
   }
 
-  /// One row of a remote buffer, of which each replica has its own.
+  /// One row of a remote buffer; each replica has its own buffer.
   void copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
   void copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
   /// The same with the end of the values, whose number is checked.
@@ -109,15 +110,17 @@ public:
     copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
   }
 
-  /// Times of the host.
+  /// Times on the host.
   struct TimerTimePoint {
     std::chrono::steady_clock::time_point time;
   };
   static TimerTimePoint getTimeStamp() { return {std::chrono::steady_clock::now()}; }
-  /// Logs a time of the host where $POPLAR_LOG_LEVEL asks for INFO or more.
+  /// Logs a host time if $POPLAR_LOG_LEVEL is INFO or more detailed.
   void reportTiming(const std::string &timerName, const TimerTimePoint &start, const TimerTimePoint &end);
+  /// The same as text.
+  static std::string reportTiming(const TimerTimePoint &start, const TimerTimePoint &end);
 
-  /// Cycles and the like are counted always.
+  /// Cycles and similar numbers are always counted.
   void enableExecutionProfiling() {}
   void disableExecutionProfiling() {}
   std::string getProgramName(unsigned program) const { return "program" + std::to_string(program); }
@@ -125,9 +128,9 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
-  /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp).
-  pva::Report getReport() const;
-  /// Of older programs; both are the emulator's whole profile.
+  /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp), and that of the runs if options request it.
+  pva::Report getReport(bool reportExecution = true) const;
+  /// For older programs; both are the emulator's whole profile.
   ProfileValue getGraphProfile() const;
   ProfileValue getExecutionProfile() const { return getGraphProfile(); }
 

@@ -14,7 +14,7 @@
 
 namespace poplar {
 
-/// Steps done, steps in all.
+/// Completed steps, total steps.
 using ProgressFunc = std::function<void(int, int)>;
 
 class Executable {
@@ -22,12 +22,12 @@ public:
   Executable() = default;
   /// Graph, programs, options and the compiled codelets: another process on a machine of this kind can run it.
   void serialize(std::ostream &stream) const;
-  /// Takes what serialize wrote and no byte more. Throws graph_object_load_error where the stream holds something else.
+  /// Reads exactly the bytes that serialize wrote. Throws graph_object_load_error for any other contents of the stream.
   static Executable deserialize(std::istream &stream, bool checkPackageHash = true);
   static Executable deserialize(std::unique_ptr<std::istream> stream, bool checkPackageHash = true);
   bool valid() const { return graph_ != nullptr; }
 
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options)
       : graph_(std::move(graph)), programs_(std::move(programs)), options_(std::move(options)) {}
   const std::shared_ptr<core::GraphData> &graph() const { return graph_; }
@@ -40,7 +40,7 @@ private:
   OptionFlags options_;
 };
 
-/// What an Engine is made from later.
+/// The data from which an Engine is made later.
 Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options = {}, ProgressFunc progress = {},
                         const DebugContext &context = {});
 

@@ -32,6 +32,7 @@
 #include <poplar/VersionInfo.hpp>
 #include <poplar/VertexRef.hpp>
 #include <poplar/replication_factor.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -40,22 +41,18 @@ struct GraphData;
 struct TileSelection;
 }
 
-/// A value of the host with its device type, as bytes.
+/// A host value with its device type, as bytes.
 struct HostValue {
-  template <class T, class = std::enable_if_t<isNumber<T>>>
-  HostValue(T value) : isFloat(!std::is_integral_v<T>), real(static_cast<double>(value)), integer(toInteger(value)) {}
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>>
+  HostValue(T value) : isFloat(!std::is_integral<T>::value), real(static_cast<double>(value)), integer(toInteger(value)) {}
 
   bool isFloat;
   double real;
   std::int64_t integer;
 
 private:
-  template <class T> static std::int64_t toInteger(T value) {
-    if constexpr (std::is_integral_v<T>)
-      return std::int64_t(value);
-    else
-      return 0;
-  }
+  template <class T> static core::EnableIf<std::is_integral<T>::value, std::int64_t> toInteger(T value) { return std::int64_t(value); }
+  template <class T> static core::EnableIf<!std::is_integral<T>::value, std::int64_t> toInteger(T) { return 0; }
 };
 
 /// One connection of a new vertex.
@@ -85,26 +82,26 @@ public:
   Graph &operator=(const Graph &) = delete;
   ~Graph();
 
-  /// The machine that this graph sees: of one replica, of a virtual graph's tiles.
+  /// The machine that this graph sees: of one replica, or of a virtual graph's tiles.
   const Target &getTarget() const;
   unsigned getReplicationFactor() const;
   /// UNSIGNED_INT {}: the number of the replica that reads it.
   Tensor addReplicationIndexConstant(const DebugContext &context = {});
 
-  /// Graphs of the same variables and vertices on some of the tiles: the first n, [lower, upper), a list.
+  /// Graphs of the same variables and vertices on some of the tiles: the first n, [lower, upper), or a list.
   Graph createVirtualGraph(unsigned numTilesPerIPU);
   Graph createVirtualGraph(unsigned lowerTile, unsigned upperTile);
   Graph createVirtualGraph(const std::vector<unsigned> &perIpuTiles);
   Graph getTopLevelGraph();
 
-  /// `targetName` is taken and ignored: codelets run on the host.
+  /// `targetName` is ignored: codelets run on the host.
   bool addCodelets(const std::string &path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "",
                    const std::string &targetName = "");
   bool addCodelets(const char *path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "") {
     return addCodelets(std::string(path), type, compileFlags);
   }
   void addCodelets(ArrayRef<std::string> paths, const std::string &compileFlags = "");
-  template <class Text, class = std::enable_if_t<std::is_convertible_v<Text, std::string>>>
+  template <class Text, class = core::EnableIf<std::is_convertible<Text, std::string>::value>>
   void addCodelets(const std::vector<Text> &paths, const std::string &compileFlags = "") {
     for (const Text &path : paths)
       addCodelets(std::string(path), CodeletFileType::Auto, compileFlags);
@@ -114,7 +111,7 @@ public:
 
   Tensor addVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context = {});
   Tensor addVariable(const Type &type, ArrayRef<std::size_t> shape, VariableMappingMethod method, const DebugContext &context = {});
-  /// Quarters whose bits `metadata` (a QUARTER_METADATA scalar) says how to read.
+  /// Quarters whose bits are interpreted by `metadata` (a QUARTER_METADATA scalar).
   Tensor addVariable(const Type &type, const Tensor &metadata, ArrayRef<std::size_t> shape, const DebugContext &context = {});
 
   template <class T> Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, ArrayRef<T> values, const DebugContext &context = {}) {
@@ -145,7 +142,7 @@ public:
                      const DebugContext &context = {}) {
     return addConstantQuarter(type, metadata, shape, std::vector<double>(values.begin(), values.end()), context);
   }
-  template <class T, class = std::enable_if_t<isNumber<T>>>
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>>
   Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, T value, const DebugContext &context = {}) {
     return addConstantValues(type, shape, {HostValue(value)}, context);
   }
@@ -169,7 +166,7 @@ public:
   Tensor addLinearlyMappedVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context = {}) {
     return addVariable(type, shape, VariableMappingMethod::LINEAR, context);
   }
-  /// `cloned` gets factor times the first dimension.
+  /// The first dimension of `cloned` is multiplied by the factor.
   Tensor cloneN(const Tensor &tensor, std::size_t n, const DebugContext &context = {});
   Tensor cloneN(const Type &type, const Tensor &tensor, std::size_t n, const DebugContext &context = {},
                 TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES,
@@ -188,7 +185,9 @@ public:
   void connect(const FieldRef &field, HostValue value);
   void setFieldSize(const FieldRef &field, std::size_t size);
 
-  void setInitialValue(const FieldRef &field, HostValue value) { setInitialValues(field, {value}); }
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>> void setInitialValue(const FieldRef &field, T value) {
+    setInitialValues(field, {HostValue(value)});
+  }
   template <class T> void setInitialValue(const FieldRef &field, const std::vector<T> &values) {
     setInitialValues(field, toHostValues(ArrayRef<T>(values)));
   }
@@ -196,7 +195,9 @@ public:
   template <class T> void setInitialValue(const FieldRef &field, std::initializer_list<T> values) {
     setInitialValues(field, toHostValues(ArrayRef<T>(values.begin(), values.size())));
   }
-  void setInitialValue(const Tensor &tensor, HostValue value) { setInitialValues(tensor, {value}); }
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>> void setInitialValue(const Tensor &tensor, T value) {
+    setInitialValues(tensor, {HostValue(value)});
+  }
   template <class T> void setInitialValue(const Tensor &tensor, const std::vector<T> &values) {
     setInitialValues(tensor, toHostValues(ArrayRef<T>(values)));
   }
@@ -208,10 +209,10 @@ public:
   /// Worker cycles of a Vertex, tile cycles of a MultiVertex.
   void setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t flops = 0);
   void setCycleEstimate(const VertexRef &vertex, std::uint64_t cycles) { setPerfEstimate(vertex, cycles); }
-  /// Throws missing_perf_estimate where neither the program nor an estimator of the vertex's type gave one.
+  /// Throws missing_perf_estimate if neither the program nor an estimator for the vertex's type provided one.
   VertexPerfEstimate getPerfEstimate(const VertexRef &vertex) const;
   std::uint64_t getCycleEstimate(const VertexRef &vertex) const { return getPerfEstimate(vertex).cycles; }
-  /// What vertices of a type cost that have no estimate of their own.
+  /// Cost of vertices of a type that have no estimate of their own.
   void registerPerfEstimator(const std::string &vertexTypeName, PerfEstimateFunc estimator);
   void registerCycleEstimator(const std::string &vertexTypeName, CycleEstimateFunc estimator) {
     registerPerfEstimator(vertexTypeName, [estimator](const VertexIntrospector &vertex, const Target &target) {
@@ -221,11 +222,11 @@ public:
   std::size_t getNumVertices() const;
   std::size_t getNumVars() const;
   std::size_t getNumComputeSets() const;
-  /// Ranges of a tensor in the order of memory, joined where they follow each other.
+  /// Ranges of a tensor in memory order, joined if consecutive.
   std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, ArrayRef<Interval> regions, bool removeAliases = false,
                                                                 std::vector<std::size_t> *aliases = nullptr) const;
-  /// A template, so that braces mean a list of intervals.
-  template <class Part, class = std::enable_if_t<std::is_same_v<Part, std::vector<Interval>>>>
+  /// A template, so that braces denote a list of intervals.
+  template <class Part, class = core::EnableIf<std::is_same<Part, std::vector<Interval>>::value>>
   std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, const std::vector<Part> &regions, bool removeAliases = false,
                                                                 std::vector<std::size_t> *aliases = nullptr) const {
     std::vector<Interval> all;
@@ -233,21 +234,21 @@ public:
       all.insert(all.end(), part.begin(), part.end());
     return getSortedContiguousRegions(tensor, ArrayRef<Interval>(all), removeAliases, aliases);
   }
-  /// Puts the elements of the flat tensor `t` in the order of memory, and those of `ts`, as many, in the same order.
+  /// Sorts the elements of the flat tensor `t` in memory order, and reorders those of `ts`, which have as many elements, in the same way.
   void reorderToSimplify(Tensor *t, ArrayRef<Tensor *> ts, bool requireSimplestOrder = true) const;
-  /// The tensor that was broadcast to `tensor`: of its rank, each dimension as short as its repetition allows.
+  /// The tensor that was broadcast to `tensor`: with the same rank, and each dimension as short as its repetition allows.
   Tensor findUnbroadcastTensor(const Tensor &tensor) const;
   bool hasCodelet(const std::string &name) const;
-  /// Elements that a field, or (dimension 1) a row of a list field, can have. Throws unknown_vertex_type, unknown_field, index_error.
+  /// Maximum number of elements of a field, or (dimension 1) of a list field's row. Throws unknown_vertex_type, unknown_field, index_error.
   std::size_t getMaxFieldDim(const std::string &vertexName, const std::string &fieldName, unsigned dimIndex) const;
-  /// The largest number that an element of a field holds; throws poplar_error where T does not hold it.
+  /// The largest value of an element of a field; throws poplar_error if T cannot represent it.
   template <class T> T getMaxVertexFieldValueAs(const std::string &vertexName, const std::string &fieldName) const {
     return getTarget().getTypeLimitsMaxAs<T>(fieldType(vertexName, fieldName));
   }
   std::uint64_t getMaxVertexFieldValue(const std::string &vertexName, const std::string &fieldName) const {
     return getMaxVertexFieldValueAs<std::uint64_t>(vertexName, fieldName);
   }
-  /// A tile of a virtual graph in the numbers of the machine, and back; the latter throws index_error for a tile outside the graph.
+  /// A virtual graph's tile in the machine's numbering, and the inverse, which throws index_error for a tile outside the graph.
   unsigned convertVirtualTileToPhysicalTile(unsigned virtualTileId) const { return physicalTile(virtualTileId, "a conversion"); }
   unsigned convertPhysicalTileToVirtualTile(unsigned physicalTileId) const;
 
@@ -266,27 +267,29 @@ public:
   }
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
 
-  /// A function of the host, which Engine::connectHostFunction names.
+  /// A host function, to be connected by Engine::connectHostFunction.
   using HostFunctionArgument = poplar::HostFunctionArgument;
   HostFunction addHostFunction(const std::string &handle, ArrayRef<HostFunctionArgument> inputs, ArrayRef<HostFunctionArgument> outputs);
 
   RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
                                bool rearrangeOnHost = false, bool optimiseMemory = false);
-  /// Vertices and the variables they touch, compute sets in the order of programs: both in the DOT language.
+  /// Vertices and their variables, and compute sets in program order, both in the DOT language.
   void outputVertexGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
   void outputComputationGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const;
   void outputComputeGraph(std::ostream &os, ArrayRef<program::Program> programs = {}) const { outputComputationGraph(os, programs); }
-  /// Binary: what an Executable of the programs holds. JSON: variables, tiles, compute sets and vertices, for other tools.
+  /// Binary: the same as in an Executable of the programs. JSON: variables, tiles, compute sets and vertices, for other tools.
   void serialize(std::ostream &os, ArrayRef<program::Program> programs, SerializationFormat format) const;
   void serialize(std::ostream &os, SerializationFormat format) const { serialize(os, ArrayRef<program::Program>(), format); }
-  /// Tensors with their variables and tiles, for deserializeTensors of this graph or another; Binary alone.
+  /// Tensors with their variables and tiles, for deserializeTensors of this graph or another; only Binary.
   void serializeTensors(std::ostream &os, ArrayRef<Tensor> tensors, SerializationFormat format) const;
-  /// New variables as they were written. Throws graph_object_load_error where the stream holds something else.
+  /// New variables as they were written. Throws graph_object_load_error for any other contents of the stream.
   std::vector<Tensor> deserializeTensors(std::istream &is, SerializationFormat format);
 
   Function addFunction(const program::Program &program);
+  /// Throws graph_object_creation_error for a function that is not in the graph.
+  FunctionBuffer addFunctionBuffer(Function function, FunctionBufferMappingType type);
 
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   core::GraphData &data() const { return *data_; }
   const std::shared_ptr<core::GraphData> &sharedData() const { return data_; }
 
@@ -305,7 +308,7 @@ private:
   void setInitialValues(const Tensor &tensor, const std::vector<HostValue> &values);
 
   std::shared_ptr<core::GraphData> data_;
-  /// Of a virtual graph: what it sees, and which tiles those are.
+  /// For a virtual graph: the target that it sees, and its tiles.
   std::shared_ptr<const core::TileSelection> selection_;
 };
 

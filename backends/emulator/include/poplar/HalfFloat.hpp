@@ -1,4 +1,4 @@
-// half of codelets: IEEE binary16, rounded after every operation. Headers of the host use poplar/IeeeHalf.hpp.
+// half in codelets: IEEE binary16, rounded after every operation. Host headers use poplar/IeeeHalf.hpp.
 #ifndef SNNC_POPLAR_HALF_FLOAT_HPP
 #define SNNC_POPLAR_HALF_FLOAT_HPP
 
@@ -15,7 +15,7 @@ constexpr half operator""_h(long double value) { return static_cast<half>(value)
 constexpr half operator""_h(unsigned long long value) { return static_cast<half>(value); }
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
-// The standard library learnt _Float16 with GCC 13.
+// The standard library supports _Float16 since GCC 13.
 namespace std {
 #define SNNC_HALF_FUNCTION(name)                                                                                                 \
   inline half name(half x) { return static_cast<half>(std::name(static_cast<float>(x))); }

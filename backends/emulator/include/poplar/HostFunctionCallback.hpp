@@ -14,6 +14,7 @@
 #include <poplar/ArrayRef.hpp>
 #include <poplar/DataStream.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -26,13 +27,13 @@ public:
 /// A function, or a HostCallback.
 class HostCallbackHandle {
 public:
-  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, ArrayRef<const void *>, ArrayRef<void *>>>>
+  template <class F, class = decltype(std::declval<F &>()(std::declval<ArrayRef<const void *>>(), std::declval<ArrayRef<void *>>()))>
   HostCallbackHandle(F callback) : call_(std::move(callback)) {}
-  template <class Callback, class = std::enable_if_t<std::is_base_of_v<HostCallback, Callback>>>
-  HostCallbackHandle(std::unique_ptr<Callback> callback)
-      : call_([shared = std::shared_ptr<HostCallback>(std::move(callback))](ArrayRef<const void *> inputs, ArrayRef<void *> outputs) {
-          (*shared)(inputs, outputs);
-        }) {}
+  template <class Callback, class = core::EnableIf<std::is_base_of<HostCallback, Callback>::value>>
+  HostCallbackHandle(std::unique_ptr<Callback> callback) {
+    const std::shared_ptr<HostCallback> shared(std::move(callback));
+    call_ = [shared](ArrayRef<const void *> inputs, ArrayRef<void *> outputs) { (*shared)(inputs, outputs); };
+  }
   void operator()(ArrayRef<const void *> inputs, ArrayRef<void *> outputs) const { call_(inputs, outputs); }
 
 private:
@@ -42,7 +43,7 @@ private:
 /// Type and number of elements of one argument.
 using HostFunctionArgument = std::tuple<Type, std::size_t>;
 
-/// What Graph::addHostFunction returns: a stream for each argument.
+/// The result of Graph::addHostFunction: a stream for each argument.
 class HostFunction {
 public:
   HostFunction() = default;

@@ -1,4 +1,4 @@
-// A model of a machine, every number of which can be changed before createDevice().
+// A model of a machine, whose parameters can all be changed before createDevice().
 #ifndef SNNC_POPLAR_IPU_MODEL_HPP
 #define SNNC_POPLAR_IPU_MODEL_HPP
 
@@ -13,7 +13,7 @@ struct IPUModel {
   explicit IPUModel(const std::string &version = "ipu2");
   explicit IPUModel(const char *version) : IPUModel(std::string(version)) {}
   Device createDevice(const OptionFlags &options = {}, bool accurateHalf = true, unsigned deviceManagerId = ~0u) const;
-  /// Whether both stand for the same machine.
+  /// Whether both represent the same machine.
   bool operator==(const IPUModel &other) const { return createDevice().getTarget() == other.createDevice().getTarget(); }
   bool operator!=(const IPUModel &other) const { return !(*this == other); }
 
@@ -27,7 +27,7 @@ struct IPUModel {
   double tileClockFrequency;
   unsigned exchangeBytesPerCycle = 4;
   bool compileIPUCode = false;
-  /// Delays of a barrier, tile cycles. Setting one of the two overrides what the emulator charges for a barrier.
+  /// Delays of a barrier, tile cycles. Setting one of the two overrides the emulator's cost of a barrier.
   enum class RelativeSyncDelayType { AUTO, NO_DELAY };
   unsigned minIPUSyncDelay = defaultSyncDelay;
   RelativeSyncDelayType relativeSyncDelay = RelativeSyncDelayType::AUTO;

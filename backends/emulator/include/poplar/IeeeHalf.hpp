@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
+
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -32,11 +33,6 @@ public:
 private:
   _Float16 value_ = 0;
 };
-
-/// Whether T is a half precision value, of the host or of a codelet.
-template <class T> inline constexpr bool isHalf = std::is_same_v<T, IeeeHalf> || std::is_same_v<T, _Float16>;
-/// Whether T is a number that an element can be given.
-template <class T> inline constexpr bool isNumber = std::is_arithmetic_v<T> || isHalf<T>;
 
 } // namespace poplar
 

@@ -1,4 +1,4 @@
-// Fields of a vertex. Every edge is 16 bytes {pointer, count} whatever its layout; the emulator writes it by offset.
+// Fields of a vertex. Every edge is 16 bytes {pointer, count} with any layout; the emulator writes it by offset.
 #ifndef SNNC_POPLAR_IN_OUT_TYPES_HPP
 #define SNNC_POPLAR_IN_OUT_TYPES_HPP
 
@@ -30,7 +30,7 @@ public:
 
 protected:
   T *data_;
-  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
+  std::uint64_t count_; // not a type that a codelet writes, so sizes need not be reloaded after a store
 };
 
 /// A list of vectors; a row knows its size.
@@ -46,7 +46,7 @@ public:
 
 protected:
   Row *rows_;
-  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
+  std::uint64_t count_; // not a type that a codelet writes, so sizes need not be reloaded after a store
 };
 
 namespace detail {
@@ -60,7 +60,7 @@ public:
 
 protected:
   T *data_;
-  std::uint64_t count_; // no type that a codelet writes: sizes need not be read again after a store
+  std::uint64_t count_; // not a type that a codelet writes, so sizes need not be reloaded after a store
 };
 } // namespace detail
 
@@ -88,7 +88,7 @@ public:
   };                                                                                                                             \
   template <class T, VectorListLayout L, unsigned A, bool I>                                                                     \
   class Kind<VectorList<T, L, A, I>> : public VectorList<T, L, A, I> {};
-/// Assigned as a whole, elements are copied.
+/// Assigning the whole object copies elements.
 #define SNNC_ASSIGNED                                                                                                            \
   template <class Source> auto operator=(const Source &source)->decltype(source[0], *this) {                                     \
     for (unsigned i = 0; i < this->size(); ++i)                                                                                  \

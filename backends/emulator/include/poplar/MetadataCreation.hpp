@@ -1,4 +1,4 @@
-// Tensors of type QUARTER_METADATA, which say how the bits of quarters are read. Linked with popops.
+// Tensors of type QUARTER_METADATA, which specify how the bits of quarters are interpreted. Linked with popops.
 #ifndef SNNC_POPLAR_METADATA_CREATION_HPP
 #define SNNC_POPLAR_METADATA_CREATION_HPP
 
@@ -8,10 +8,10 @@
 
 namespace poplar {
 
-/// A scalar on tile 0; `fp8Scale` lies in [-31, 31].
+/// A scalar on tile 0; `fp8Scale` must be in [-31, 31].
 Tensor createConstantMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
 Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
-/// With the scale (INT {}) that holds when `prog` runs.
+/// With the value of the scale (INT {}) when `prog` runs.
 Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, program::Sequence &prog,
                                     const DebugContext &context = {});
 void setMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, const Tensor &metadataOut,

@@ -40,10 +40,10 @@ private:
   std::map<std::string, std::string> flags_;
 };
 
-/// Options from a JSON object of texts, numbers and booleans, added to `flags`; throws parse_error.
+/// Adds options from a JSON object of texts, numbers and booleans to `flags`; throws parse_error.
 void readJSON(const std::string &text, OptionFlags &flags);
 void readJSON(std::istream &stream, OptionFlags &flags);
-/// The same from an environment variable; nothing where it is not set.
+/// The same from an environment variable; no effect if it is not set.
 void readJSONFromEnv(const std::string &variable, OptionFlags &flags);
 std::ostream &operator<<(std::ostream &stream, const OptionFlags &flags);
 

@@ -1,4 +1,4 @@
-// What vertices cost, as functions of their fields.
+// Cost of vertices as functions of their fields.
 #ifndef SNNC_POPLAR_PERF_ESTIMATE_FUNC_HPP
 #define SNNC_POPLAR_PERF_ESTIMATE_FUNC_HPP
 

@@ -1,4 +1,4 @@
-// Values of profiles and of debug information, and profiles as older programs take them: texts that they write to files.
+// Values of profiles and of debug information, and profiles as older programs use them: texts that they write to files.
 #ifndef SNNC_POPLAR_PROFILE_VALUE_HPP
 #define SNNC_POPLAR_PROFILE_VALUE_HPP
 
@@ -6,15 +6,16 @@
 #include <ostream>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <poplar/OptionFlags.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
-/// A value as in JSON; or the emulator's profile, as JSON and as a summary for people.
+/// A value as in JSON; or the emulator's profile, as JSON and as a readable summary.
 class ProfileValue {
 public:
   using String = std::string;
@@ -24,24 +25,24 @@ public:
   using Map = std::map<std::string, ProfileValue>;
   enum class Type { STRING, BOOL, NUMBER, VECTOR, MAP };
 
-  ProfileValue() : value_(Map()) {}
-  ProfileValue(String text) : value_(std::move(text)) {}
-  ProfileValue(const char *text) : value_(String(text)) {}
-  ProfileValue(Vector values) : value_(std::move(values)) {}
-  ProfileValue(Map values) : value_(std::move(values)) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  ProfileValue(T value) : value_(std::conditional_t<std::is_same_v<T, bool>, Boolean, Number>(value)) {}
-  /// Of the emulator itself.
-  ProfileValue(std::string json, std::string summary) : value_(Map()), json_(std::move(json)), summary_(std::move(summary)) {}
+  ProfileValue() {}
+  ProfileValue(String text) : type_(Type::STRING), text_(std::move(text)) {}
+  ProfileValue(const char *text) : type_(Type::STRING), text_(text) {}
+  ProfileValue(Vector values) : type_(Type::VECTOR), vector_(std::move(values)) {}
+  ProfileValue(Map values) : map_(std::move(values)) {}
+  template <class T, class = core::EnableIf<std::is_arithmetic<T>::value>>
+  ProfileValue(T value) : type_(std::is_same<T, bool>::value ? Type::BOOL : Type::NUMBER), number_(Number(value)) {}
+  /// Internal to the emulator.
+  ProfileValue(std::string json, std::string summary) : json_(std::move(json)), summary_(std::move(summary)) {}
 
-  Type type() const { return Type(value_.index()); }
-  /// These throw std::bad_variant_access, and what is not there std::out_of_range.
-  const String &asString() const { return std::get<String>(value_); }
-  Boolean asBool() const { return std::get<Boolean>(value_); }
-  Number asDouble() const { return std::get<Number>(value_); }
+  Type type() const { return type_; }
+  /// A value of another type throws std::bad_cast, a missing element std::out_of_range.
+  const String &asString() const { return require(Type::STRING), text_; }
+  Boolean asBool() const { return require(Type::BOOL), number_ != 0; }
+  Number asDouble() const { return require(Type::NUMBER), number_; }
   long asInt() const { return long(asDouble()); }
-  const Vector &asVector() const { return std::get<Vector>(value_); }
-  const Map &asMap() const { return std::get<Map>(value_); }
+  const Vector &asVector() const { return require(Type::VECTOR), vector_; }
+  const Map &asMap() const { return require(Type::MAP), map_; }
   const ProfileValue &operator[](std::size_t i) const { return asVector().at(i); }
   const ProfileValue &operator[](const std::string &key) const { return asMap().at(key); }
   std::size_t size() const { return type() == Type::MAP ? asMap().size() : asVector().size(); }
@@ -52,7 +53,16 @@ public:
   const std::string &summary() const { return summary_; }
 
 private:
-  std::variant<String, Boolean, Number, Vector, Map> value_;
+  void require(Type type) const {
+    if (type != type_)
+      throw std::bad_cast();
+  }
+
+  Type type_ = Type::MAP;
+  String text_;
+  Number number_ = 0;
+  Vector vector_;
+  Map map_;
   std::string json_, summary_;
 };
 

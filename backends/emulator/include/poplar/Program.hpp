@@ -19,6 +19,7 @@
 #include <poplar/SyncType.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/VertexRef.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -36,10 +37,10 @@ public:
   Program();
   bool isEmpty() const;
 
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   explicit Program(std::shared_ptr<core::ProgramData> data) : data_(std::move(data)) {}
   const std::shared_ptr<core::ProgramData> &data() const { return data_; }
-  /// Whether both are the same program, not two that do the same.
+  /// Whether both are the same program, not just two with the same effect.
   friend bool operator==(const Program &a, const Program &b) { return a.data_ == b.data_; }
   friend bool operator!=(const Program &a, const Program &b) { return !(a == b); }
 
@@ -54,10 +55,11 @@ public:
   Sequence(std::initializer_list<Program> programs, const DebugContext &context = {});
   explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
   template <class First, class... Rest,
-            class = std::enable_if_t<std::is_base_of_v<Program, std::decay_t<First>> && !(sizeof...(Rest) == 0 && std::is_base_of_v<Sequence, std::decay_t<First>>)>>
+            class = core::EnableIf<std::is_base_of<Program, typename std::decay<First>::type>::value && !(sizeof...(Rest) == 0 && std::is_base_of<Sequence, typename std::decay<First>::type>::value)>>
   Sequence(First &&first, Rest &&...rest) : Sequence(DebugContext()) {
     add(std::forward<First>(first));
-    (addOne(std::forward<Rest>(rest)), ...);
+    const int inOrder[] = {0, (addOne(std::forward<Rest>(rest)), 0)...};
+    (void)inOrder;
   }
   void add(const Program &program);
   void add_back(const Program &program) { add(program); }
@@ -125,9 +127,12 @@ public:
   /// The first row of a remote buffer.
   Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context = {});
   Copy(const Tensor &source, const RemoteBuffer &buffer, const DebugContext &context = {});
-  /// The rows that `offset` names when the program runs, one after the other in the tensor.
+  /// The rows that `offset` names at run time, one after the other in the tensor.
   Copy(const RemoteBuffer &buffer, const Tensor &destination, const Tensor &offset, const DebugContext &context = {});
   Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offset, const DebugContext &context = {});
+  /// Copies the code of a function to its tiles, where the emulator already has it: no data moves and no time passes.
+  Copy(const FunctionBuffer &buffer, const Function &function, const DebugContext &context = {});
+  Copy(const Function &function, const FunctionBuffer &buffer, const DebugContext &context = {});
 };
 
 class WriteUndef : public Program {
@@ -156,7 +161,7 @@ public:
                    const DebugContext &context = {});
 };
 
-/// The program may rely on the tensor being the same in every replica; the emulator checks that it is.
+/// The program may rely on the tensor being the same in every replica; the emulator checks this.
 class AssumeEqualAcrossReplicas : public Program {
 public:
   explicit AssumeEqualAcrossReplicas(const Tensor &tensor, const DebugContext &context = {});
@@ -183,9 +188,9 @@ public:
       : AbortOnCondition(predicate, std::string(message), context) {}
 };
 
-/// A line for each program, those that it runs below it.
+/// One line per program, with nested programs below it.
 void dumpProgram(const Graph &graph, const Program &program, std::ostream &out);
-/// What the program is, in a word.
+/// The kind of the program, in a word.
 std::ostream &operator<<(std::ostream &os, const Program &program);
 
 } // namespace program

@@ -6,16 +6,16 @@
 
 namespace poplar {
 
-/// Format of a quarter and the power of two that its values are multiplied with.
+/// Format of a quarter and the power of two by which its values are multiplied.
 class QuarterMetadata {
 public:
   /// Sign, exponent and mantissa of 1, 4, 3 bits (bias 8, at most 240) or 1, 5, 2 bits (bias 16, at most 57344); 0x80 is NaN.
   enum class Format { F143, F152 };
 
   QuarterMetadata() = default;
-  /// Throws poplar_error where `scale` is not in [-31, 31].
+  /// Throws poplar_error if `scale` is not in [-31, 31].
   QuarterMetadata(Format format, int scale);
-  /// What getBinary gave.
+  /// The inverse of getBinary.
   static QuarterMetadata fromBinary(std::uint8_t binary) {
     return QuarterMetadata(binary & 0x80 ? Format::F152 : Format::F143, int(std::int8_t(std::uint8_t(binary << 2))) / 4);
   }
@@ -31,7 +31,7 @@ private:
   std::int8_t scale_ = 0;
 };
 
-/// The nearest quarter (ties to even). Too large values give the largest one, or 0x80 where `nanOnOverflow` is set.
+/// The nearest quarter (ties to even). Values that are too large give the largest one, or 0x80 if `nanOnOverflow` is set.
 std::uint8_t toQuarter(double value, const QuarterMetadata &metadata, bool nanOnOverflow = false);
 double fromQuarter(std::uint8_t bits, const QuarterMetadata &metadata);
 

@@ -1,4 +1,4 @@
-// quarter: eight bits whose meaning a separate byte of metadata gives. It is carried, not computed with.
+// quarter: eight bits whose meaning is given by a separate byte of metadata. It is stored, but has no arithmetic.
 #ifndef SNNC_POPLAR_QUARTER_FLOAT_HPP
 #define SNNC_POPLAR_QUARTER_FLOAT_HPP
 
@@ -9,7 +9,7 @@ struct quarter {
 };
 
 namespace poplar {
-/// How the bits of a quarter are read: 1.4.3 or 1.5.2, with a scale.
+/// How the bits of a quarter are interpreted: 1.4.3 or 1.5.2, with a scale.
 struct quarter_metadata {
   enum class format { f143, f152 };
   std::uint8_t value = 0;

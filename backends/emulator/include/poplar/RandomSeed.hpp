@@ -1,4 +1,4 @@
-// Seeds of the tiles: the emulator takes them, gives them back, and uses none.
+// Seeds of the tiles: the emulator stores and returns them, but does not use them.
 #ifndef SNNC_POPLAR_RANDOM_SEED_HPP
 #define SNNC_POPLAR_RANDOM_SEED_HPP
 
@@ -8,7 +8,7 @@
 
 namespace poplar {
 
-/// UNSIGNED_INT {tiles, workers, 4}, each tile's on the tile: zeros.
+/// UNSIGNED_INT {tiles, workers, 4}, each tile's part on that tile: zeros.
 inline Tensor getHwSeeds(Graph &graph, program::Sequence &, const DebugContext &context = {}) {
   const std::size_t tiles = graph.getTarget().getNumTiles();
   const Tensor seeds = graph.addVariable(UNSIGNED_INT, {tiles, graph.getTarget().getNumWorkerContexts(), 4}, DebugContext(context, "seeds"));

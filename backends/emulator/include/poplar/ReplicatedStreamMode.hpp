@@ -1,4 +1,4 @@
-// What replicas receive from one stream.
+// Data that replicas receive from one stream.
 #ifndef SNNC_POPLAR_REPLICATED_STREAM_MODE_HPP
 #define SNNC_POPLAR_REPLICATED_STREAM_MODE_HPP
 namespace poplar {

@@ -1,4 +1,4 @@
-// Options of a run, such as the way the host waits for a sync. The emulator's runs do not depend on them.
+// Options of a run, such as how the host waits for a sync. The emulator's runs do not depend on them.
 #ifndef SNNC_POPLAR_RUNTIME_OPTIONS_HPP
 #define SNNC_POPLAR_RUNTIME_OPTIONS_HPP
 

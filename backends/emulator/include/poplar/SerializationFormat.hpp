@@ -1,4 +1,4 @@
-// How a graph is written.
+// Format of a serialised graph.
 #ifndef SNNC_POPLAR_SERIALIZATION_FORMAT_HPP
 #define SNNC_POPLAR_SERIALIZATION_FORMAT_HPP
 

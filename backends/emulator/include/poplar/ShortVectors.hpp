@@ -1,4 +1,4 @@
-// Vectors of the IPU's registers, under names that no program has.
+// Vectors of the IPU's registers, under names that programs do not use.
 #ifndef SNNC_POPLAR_SHORT_VECTORS_HPP
 #define SNNC_POPLAR_SHORT_VECTORS_HPP
 
@@ -9,7 +9,7 @@
 
 #include <poplar/HalfFloat.hpp>
 
-// Vectors as classes: their elements have names (v.x), which the compiler's own vectors lack.
+// Vectors as classes: their elements have names (v.x), unlike the compiler's own vectors.
 template <class T, unsigned N> struct snnc_elements;
 template <class T> struct alignas(2 * sizeof(T)) snnc_elements<T, 2> {
   T x, y;
@@ -43,7 +43,7 @@ template <class Vector> inline Vector snnc_narrowed(snnc_four_floats floats) {
 template <class T, unsigned N> struct snnc_vector : snnc_elements<T, N> {
   using Mask = snnc_vector<std::conditional_t<sizeof(T) == 4, int, std::conditional_t<sizeof(T) == 2, short, signed char>>, N>;
   snnc_vector() = default;
-  /// Every element the same, or each its own; what is not given is zero.
+  /// All elements equal, or each given; missing ones are zero.
   constexpr snnc_vector(T value) : snnc_elements<T, N>(same(value)) {}
   template <class A, class B, class... Rest>
   constexpr snnc_vector(A first, B second, Rest... rest)
@@ -58,7 +58,7 @@ template <class T, unsigned N> struct snnc_vector : snnc_elements<T, N> {
   }
   T &operator[](std::size_t i) { return (&this->x)[i]; }
   const T &operator[](std::size_t i) const { return (&this->x)[i]; }
-  /// The same bits, as a cast between vectors is.
+  /// The same bits, like a cast between vectors.
   template <class U, unsigned M, class = std::enable_if_t<sizeof(U) * M == sizeof(T) * N>> explicit operator snnc_vector<U, M>() const {
     snnc_vector<U, M> other;
     std::memcpy(&other, this, sizeof other);
@@ -125,7 +125,7 @@ template <class T, unsigned N> struct snnc_vector : snnc_elements<T, N> {
 #define SNNC_HALF_VECTOR(n, bytes, name) using snnc_##name = snnc_vector<half, n>;
 
 template <class Vector> inline constexpr unsigned snnc_lanes = sizeof(Vector) / sizeof(std::declval<Vector &>()[0]);
-/// Element by element, of classes and of the compiler's vectors.
+/// Element by element, for classes and for the compiler's vectors.
 template <class To, class From> inline To snnc_converted(const From &from) {
   static_assert(snnc_lanes<To> == snnc_lanes<From>, "vectors of different lengths");
 #if defined(SNNC_HALVES_AT_ONCE)

@@ -1,4 +1,4 @@
-// Where in the source something was made.
+// The location in the source where something was created.
 #ifndef SNNC_POPLAR_SOURCE_LOCATION_HPP
 #define SNNC_POPLAR_SOURCE_LOCATION_HPP
 
@@ -12,7 +12,7 @@ public:
   SourceLocation() = default;
   SourceLocation(std::string functionName, std::string fileName, unsigned lineNumber)
       : ownFunction_(std::move(functionName)), ownFile_(std::move(fileName)), line_(lineNumber), valid_(true) {}
-  /// The caller, where it is a default argument.
+  /// The caller, if used as a default argument.
   static SourceLocation Current(const char *functionName = __builtin_FUNCTION(), const char *fileName = __builtin_FILE(),
                                 unsigned lineNumber = __builtin_LINE()) {
     SourceLocation location;

@@ -1,4 +1,4 @@
-// What assembly says of its stack; nothing on a CPU.
+// Stack sizes declared by assembly; no effect on a CPU.
 #ifndef SNNC_POPLAR_STACK_SIZE_DEFS_HPP
 #define SNNC_POPLAR_STACK_SIZE_DEFS_HPP
 #define DEF_STACK_USAGE(size, function)

@@ -1,4 +1,4 @@
-// Headers of the standard library that programs get with Poplar's and rely on.
+// Standard headers that programs get through Poplar's and rely on.
 #ifndef SNNC_POPLAR_STANDARD_INCLUDES_HPP
 #define SNNC_POPLAR_STANDARD_INCLUDES_HPP
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iomanip>
 #include <iterator>
 #include <limits>
 #include <map>

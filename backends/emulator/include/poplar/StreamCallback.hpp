@@ -1,4 +1,4 @@
-// What a host program gives to a stream.
+// The source or destination of a stream in a host program.
 #ifndef SNNC_POPLAR_STREAM_CALLBACK_HPP
 #define SNNC_POPLAR_STREAM_CALLBACK_HPP
 
@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -22,19 +24,19 @@ public:
   virtual void invalidatePrefetched() {}
 };
 
-/// The names of older and newer versions.
+/// The names in older and newer versions.
 using StreamCallbackBase = StreamCallback;
 using LegacyStreamCallback = StreamCallback;
 
 /// A function, or a StreamCallback with its prefetching.
 class StreamCallbackHandle {
 public:
-  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, void *>>>
+  template <class F, class = decltype(std::declval<F &>()(std::declval<void *>()))>
   StreamCallbackHandle(F callback) : fetch_(std::move(callback)) {}
-  template <class Callback, class = std::enable_if_t<std::is_base_of_v<StreamCallback, Callback>>>
+  template <class Callback, class = core::EnableIf<std::is_base_of<StreamCallback, Callback>::value>>
   StreamCallbackHandle(std::unique_ptr<Callback> callback) : callback_(std::move(callback)) {}
 
-  /// One transfer: what was prefetched before, else fetched now.
+  /// One transfer: the prefetched data, otherwise data fetched now.
   void operator()(void *data, std::size_t bytes) {
     if (!callback_)
       return fetch_(data);
@@ -45,7 +47,7 @@ public:
     ahead_.clear();
     callback_->complete();
   }
-  /// Asks for the data of the next transfer.
+  /// Requests the data of the next transfer.
   void prefetch(std::size_t bytes) {
     if (!callback_)
       return;
@@ -53,7 +55,7 @@ public:
     if (callback_->prefetch(ahead_.data()) != StreamCallback::Result::Success)
       ahead_.clear();
   }
-  /// What was prefetched will not be used.
+  /// The prefetched data will not be used.
   void invalidate() {
     if (callback_ && !ahead_.empty())
       callback_->invalidatePrefetched();

@@ -1,4 +1,4 @@
-// A view of characters, made from a literal or a string.
+// A view of characters, from a literal or a string.
 #ifndef SNNC_POPLAR_STRING_REF_HPP
 #define SNNC_POPLAR_STRING_REF_HPP
 

@@ -1,4 +1,4 @@
-// The machine a graph is built for.
+// The machine that a graph is built for.
 #ifndef SNNC_POPLAR_TARGET_HPP
 #define SNNC_POPLAR_TARGET_HPP
 
@@ -25,7 +25,7 @@ class Target {
 public:
   Target();
   static Target createCPUTarget(bool accurateHalf = true, unsigned numIpus = 1);
-  /// `systemType`: "ipu1", "ipu2", "ipu21", or a system that has them ("IPU-M2000", "IPU-POD16", "Bow-POD16", …).
+  /// `systemType`: "ipu1", "ipu2", "ipu21", or a system that contains them ("IPU-M2000", "IPU-POD16", "Bow-POD16", …).
   static Target createIPUTarget(unsigned numIPUs, const std::string &systemType, const OptionFlags &options = {});
   static Target createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std::string &systemType, const OptionFlags &options = {});
 
@@ -60,9 +60,9 @@ public:
   unsigned getConvUnitMaxPipelineDepth(const Type &partialsType) const { return partialsType == HALF ? 4 : 2; }
   unsigned getConvUnitCoeffLoadBytesPerCycle() const { return 32; }
   unsigned getMemcpyBytesPerCycle() const { return 8; }
-  /// Where the elements of a tile's memory begin, bytes.
+  /// Address of the first element in a tile's memory, bytes.
   std::vector<std::size_t> getMemoryElementOffsets() const;
-  /// Bounds of a type's values; throws poplar_error where T cannot hold them.
+  /// Bounds of a type's values; throws poplar_error if T cannot represent them.
   template <class T> T getTypeLimitsMaxAs(const Type &type) const { return limitAs<T>(type, typeLimit(type, true)); }
   template <class T> T getTypeLimitsMinAs(const Type &type) const { return limitAs<T>(type, typeLimit(type, false)); }
   unsigned getAtomicStoreGranularity() const { return 4; }
@@ -74,7 +74,7 @@ public:
   /// The same machine with fewer tiles.
   Target createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const;
 
-  /// Emulator extension: the numbers of the cost model.
+  /// Emulator extension: the parameters of the cost model.
   const EmulatorModel &getEmulatorModel() const { return model_; }
   void setTargetType(TargetType type) { type_ = type; }
   void setEmulatorModel(const EmulatorModel &model) { model_ = model; }
@@ -98,7 +98,7 @@ private:
   EmulatorModel model_;
 };
 
-/// Half precision values in host memory.
+/// Half-precision values in host memory.
 void copyFloatToDeviceHalf(const Target &target, const float *src, void *dst, std::size_t elements);
 void copyDeviceHalfToFloat(const Target &target, const void *src, float *dst, std::size_t elements);
 void copyDoubleToDeviceHalf(const Target &target, const double *src, void *dst, std::size_t elements);

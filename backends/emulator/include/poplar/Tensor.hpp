@@ -15,6 +15,7 @@
 #include <poplar/Interval.hpp>
 #include <poplar/Type.hpp>
 #include <poplar/UpsampleMethod.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -64,6 +65,18 @@ public:
     return slices(ArrayRef<Interval>(intervals), dimension);
   }
   std::vector<Tensor> slices(const std::vector<std::vector<Interval>> &intervals, unsigned dimension = 0) const;
+  /// Slices of one index each; templates, so that braces denote intervals.
+  template <class Index, class = core::EnableIf<std::is_same<Index, unsigned>::value>>
+  std::vector<Tensor> slices(ArrayRef<Index> indices, unsigned dimension = 0) const {
+    std::vector<Tensor> found;
+    for (const unsigned index : indices)
+      found.push_back(slice(index, std::size_t(index) + 1, dimension));
+    return found;
+  }
+  template <class Index, class = core::EnableIf<std::is_same<Index, unsigned>::value>>
+  std::vector<Tensor> slices(const std::vector<Index> &indices, unsigned dimension = 0) const {
+    return slices(ArrayRef<Index>(indices), dimension);
+  }
   Tensor index(ArrayRef<std::size_t> indices) const;
   Tensor flatten() const;
   Tensor flatten(unsigned dimBegin, unsigned dimEnd) const;
@@ -93,15 +106,16 @@ public:
   bool intersectsWith(const Tensor &other) const;
   /// Ranges of this (flattened) tensor that are contiguous in their variables.
   std::vector<Interval> getContiguousRegions() const;
-  /// The ranges of variables that its elements are, in their order.
+  /// The ranges of variables that its elements consist of, in order.
   std::vector<VariableInterval> getVarRegions() const;
-  /// Writes name and shape; the ranges too.
+  /// Prints name and shape, and the ranges.
   void output(std::ostream &os) const;
   void outputRegions(std::ostream &os) const;
-  /// The same to the standard error stream.
+  /// The same, to the standard error stream.
   void dump() const;
   void dumpRegions() const;
-  /// The tensor that says how the bits of quarters are read: see poplar/MetadataCreation.hpp. Throws tensor_metadata_error where there is none.
+  /// The metadata that specify how the bits of quarters are interpreted: see poplar/MetadataCreation.hpp. Throws tensor_metadata_error if there
+  /// are none.
   bool hasMetadata() const;
   Tensor getMetadata() const;
   std::string shapeToString() const;
@@ -110,7 +124,7 @@ public:
   bool operator==(const Tensor &other) const;
   bool operator!=(const Tensor &other) const { return !(*this == other); }
 
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   explicit Tensor(std::shared_ptr<const core::TensorData> data) : data_(std::move(data)) {}
   const core::TensorData &data() const;
 
@@ -126,7 +140,7 @@ inline Tensor concat(std::initializer_list<Tensor> tensors, unsigned dimension =
   return concat(ArrayRef<Tensor>(tensors.begin(), tensors.size()), dimension);
 }
 Tensor concat(const Tensor &first, const Tensor &second, unsigned dimension = 0);
-/// `value`, of one dimension less, is put after the last index of `dimension`.
+/// `value`, with one dimension less, is appended along `dimension`.
 Tensor append(const Tensor &tensor, const Tensor &value, unsigned dimension);
 Tensor append(const Tensor &tensor, const Tensor &value);
 std::ostream &operator<<(std::ostream &os, const Tensor &tensor);

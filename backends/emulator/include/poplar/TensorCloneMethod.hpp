@@ -1,4 +1,4 @@
-// What a clone keeps.
+// Properties that a clone keeps.
 #ifndef SNNC_POPLAR_TENSOR_CLONE_METHOD_HPP
 #define SNNC_POPLAR_TENSOR_CLONE_METHOD_HPP
 namespace poplar {

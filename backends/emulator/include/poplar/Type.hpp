@@ -9,10 +9,11 @@
 #include <type_traits>
 
 #include <poplar/IeeeHalf.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
-/// The type of an element; compare with the constants below.
+/// The type of an element; compare it with the constants below.
 class Type {
 public:
   constexpr explicit Type(std::uint8_t id = 0) : id_(id) {}
@@ -21,11 +22,12 @@ public:
   std::size_t size() const;
   std::string toString() const;
   constexpr bool isFloatingPoint() const { return id_ >= 11 && id_ <= 13; }
-  /// char, short, int and their siblings; bool is none of them.
+  /// char, short, int and their variants; not bool.
   constexpr bool isIntegral() const { return id_ >= 2 && id_ <= 10; }
   constexpr bool isSigned() const { return isFloatingPoint() || id_ == 2 || id_ == 4 || id_ == 5 || id_ == 7 || id_ == 9; }
-  /// Whether a tensor of the type has metadata that say how its bits are read.
+  /// Whether a tensor of the type has metadata that specify how its bits are interpreted.
   constexpr bool requiresMetadata() const { return id_ == 13; }
+  constexpr std::size_t hash() const { return id_; }
   constexpr bool operator==(Type other) const { return id_ == other.id_; }
   constexpr bool operator!=(Type other) const { return id_ != other.id_; }
   constexpr bool operator<(Type other) const { return id_ < other.id_; }
@@ -36,11 +38,11 @@ private:
 
 std::ostream &operator<<(std::ostream &os, Type type);
 
-// Programs may bind these to `Type &`, as they can with Poplar's; the emulator's own sources use their values in constant expressions.
+// Programs may bind these to `Type &`, as with Poplar; the emulator's own sources use their values in constant expressions.
 #if defined(SNNC_EMULATOR_SOURCES)
 #define SNNC_TYPE inline constexpr Type
 #else
-#define SNNC_TYPE inline Type
+#define SNNC_TYPE SNNC_HEADER_VARIABLE Type
 #endif
 SNNC_TYPE BOOL{1};
 SNNC_TYPE CHAR{2};
@@ -56,7 +58,7 @@ SNNC_TYPE HALF{11};
 SNNC_TYPE FLOAT{12};
 SNNC_TYPE QUARTER{13};
 SNNC_TYPE QUARTER_METADATA{14};
-/// An IPU's long has 32 bits.
+/// long has 32 bits on an IPU.
 SNNC_TYPE LONG{7};
 SNNC_TYPE UNSIGNED_LONG{8};
 /// Other names of the same types.
@@ -68,27 +70,16 @@ SNNC_TYPE UNSIGNED{8};
 
 /// The device type of a host type.
 template <class T> struct equivalent_device_type {
-  static_assert(isNumber<T>, "no device type for this host type");
+  static_assert(core::IsNumber<T>::value, "no device type for this host type");
   static constexpr Type find() {
-    if (isHalf<T>)
-      return Type(11);
-    if (std::is_floating_point_v<T>)
-      return Type(12);
-    if (std::is_same_v<T, bool>)
-      return Type(1);
-    if (std::is_same_v<T, char>)
-      return Type(2);
-    const bool isSigned = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-    case 1:
-      return Type(isSigned ? 4 : 3);
-    case 2:
-      return Type(isSigned ? 5 : 6);
-    case 4:
-      return Type(isSigned ? 7 : 8);
-    default:
-      return Type(isSigned ? 9 : 10);
-    }
+    return Type(core::IsHalf<T>::value                ? 11
+                : std::is_floating_point<T>::value    ? 12
+                : std::is_same<T, bool>::value        ? 1
+                : std::is_same<T, char>::value        ? 2
+                : sizeof(T) == 1                      ? (std::is_signed<T>::value ? 4 : 3)
+                : sizeof(T) == 2                      ? (std::is_signed<T>::value ? 5 : 6)
+                : sizeof(T) == 4                      ? (std::is_signed<T>::value ? 7 : 8)
+                                                      : (std::is_signed<T>::value ? 9 : 10));
   }
   const Type value = find();
 };

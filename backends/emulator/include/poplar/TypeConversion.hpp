@@ -1,4 +1,4 @@
-// Values of the host as the bytes that a device holds, and back.
+// Host values as device bytes, and the inverse.
 #ifndef SNNC_POPLAR_TYPE_CONVERSION_HPP
 #define SNNC_POPLAR_TYPE_CONVERSION_HPP
 
@@ -11,7 +11,7 @@
 namespace poplar {
 
 namespace detail {
-/// One element; throws type_error for a type that has no value of this kind.
+/// One element; throws type_error for a type without values of this kind.
 void storeElement(const Type &type, const QuarterMetadata &metadata, double value, bool nanOnOverflow, char *out);
 double loadElement(const Type &type, const QuarterMetadata &metadata, const char *in);
 } // namespace detail
@@ -24,7 +24,7 @@ void convertToDeviceType(const Type &deviceType, const QuarterMetadata &metadata
 template <class T> void convertToDeviceType(const Type &deviceType, const ArrayRef<T> &src, void *dst) {
   convertToDeviceType(deviceType, QuarterMetadata(), src, dst);
 }
-/// `dst` names memory of the caller, which is written.
+/// `dst` refers to the caller's memory, which is written.
 template <class T> void convertFromDeviceType(const Type &deviceType, const QuarterMetadata &metadata, const void *src, const ArrayRef<T> &dst) {
   for (std::size_t i = 0; i < dst.size(); ++i)
     const_cast<T &>(dst[i]) = T(detail::loadElement(deviceType, metadata, static_cast<const char *>(src) + i * deviceType.size()));

@@ -1,4 +1,4 @@
-// Where a new variable goes.
+// Mapping of a new variable.
 #ifndef SNNC_POPLAR_VARIABLE_MAPPING_METHOD_HPP
 #define SNNC_POPLAR_VARIABLE_MAPPING_METHOD_HPP
 namespace poplar {

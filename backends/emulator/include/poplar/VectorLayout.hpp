@@ -1,4 +1,4 @@
-// How vectors of codelets are laid out.
+// Memory layouts of vectors in codelets.
 #ifndef SNNC_POPLAR_VECTOR_LAYOUT_HPP
 #define SNNC_POPLAR_VECTOR_LAYOUT_HPP
 #include <poplar/InOutTypes.hpp>

@@ -1,4 +1,4 @@
-// Which version of the interface this is.
+// The version of the interface.
 #ifndef SNNC_POPLAR_VERSION_INFO_HPP
 #define SNNC_POPLAR_VERSION_INFO_HPP
 

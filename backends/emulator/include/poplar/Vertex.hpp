@@ -14,7 +14,7 @@
 #include <poplar/InOutTypes.hpp>
 #include <poplar/QuarterFloat.hpp>
 
-/// Emulator extension: a codelet reports real trip counts, in worker cycles. On an IPU define it to nothing.
+/// Emulator extension: a codelet reports actual trip counts, in worker cycles. On an IPU define it as empty.
 #define SNNC_COUNT_CYCLES(n) (snnc_worker_cycles += static_cast<unsigned long long>(n))
 
 namespace poplar {
@@ -32,7 +32,7 @@ public:
   static unsigned getWorkerIndex() { return snnc_worker_id; }
 };
 
-/// Run by the tile's supervisor; its cycles are the tile's.
+/// Run by the tile's supervisor; its cycles are tile cycles.
 class SupervisorVertex {
 public:
   static constexpr unsigned numWorkers() { return 6; }

@@ -1,4 +1,4 @@
-// A vertex as its performance estimator sees it.
+// A vertex as seen by its performance estimator.
 #ifndef SNNC_POPLAR_VERTEX_INTROSPECTOR_HPP
 #define SNNC_POPLAR_VERTEX_INTROSPECTOR_HPP
 
@@ -14,7 +14,7 @@ namespace poplar {
 
 class Target;
 
-/// The elements that one edge, or one row of a list, is connected to.
+/// The elements connected to one edge, or to one row of a list.
 class SubFieldData {
 public:
   explicit SubFieldData(std::size_t elements) : size_(elements) {}
@@ -26,10 +26,10 @@ private:
 
 class FieldData {
 public:
-  /// Of the emulator itself: sizes of the rows, and initial values as numbers.
+  /// Internal to the emulator: sizes of the rows, and initial values as numbers.
   FieldData(bool isList, std::vector<std::size_t> rows, std::vector<double> values)
       : isList_(isList), rows_(std::move(rows)), values_(std::move(values)) {}
-  /// Rows of a list, elements of a vector, 1.
+  /// Rows of a list, elements of a vector, or 1.
   std::size_t size() const { return isList_ ? rows_.size() : rows_.empty() ? 0 : rows_[0]; }
   SubFieldData operator[](std::size_t row) const { return SubFieldData(rows_.at(row)); }
   template <class T> T getInitialValue(const Target &) const { return static_cast<T>(values_.at(0)); }

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <poplar/FunctionBufferMappingType.hpp>
+
 namespace poplar {
 
 /// A field of a vertex, or one element of it.
@@ -45,6 +47,18 @@ public:
 };
 
 using Function = std::uint32_t;
+
+/// A copy of a function's code (Graph::addFunctionBuffer). The emulator keeps the code of every function on its tiles.
+class FunctionBuffer {
+public:
+  FunctionBuffer() = default;
+  FunctionBuffer(Function of, FunctionBufferMappingType type) : function(of), mapping(type) {}
+  friend bool operator==(const FunctionBuffer &a, const FunctionBuffer &b) { return a.function == b.function && a.mapping == b.mapping; }
+  friend bool operator!=(const FunctionBuffer &a, const FunctionBuffer &b) { return !(a == b); }
+
+  Function function = ~0u;
+  FunctionBufferMappingType mapping = FunctionBufferMappingType::NONE;
+};
 
 } // namespace poplar
 

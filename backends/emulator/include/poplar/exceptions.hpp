@@ -14,7 +14,7 @@ struct poplar_error : std::runtime_error {
   std::string getMessage() const { return what(); }
 };
 
-/// Where a machine failed; the emulator's does not.
+/// Location of a machine failure; the emulator's machines do not fail.
 struct ErrorLocation {
   unsigned ipu = 0, tile = 0;
   bool operator==(const ErrorLocation &other) const { return ipu == other.ipu && tile == other.tile; }
@@ -38,7 +38,9 @@ SNNC_POPLAR_ERROR(invalid_tile_mapping)
 SNNC_POPLAR_ERROR(link_error)
 SNNC_POPLAR_ERROR(memory_elem_constraints_error)
 SNNC_POPLAR_ERROR(missing_cycle_estimate)
+SNNC_POPLAR_ERROR(missing_graph_profile)
 SNNC_POPLAR_ERROR(missing_perf_estimate)
+SNNC_POPLAR_ERROR(missing_profile_data)
 SNNC_POPLAR_ERROR(control_program_error)
 SNNC_POPLAR_ERROR(no_environment)
 SNNC_POPLAR_ERROR(no_size_specified)
@@ -58,7 +60,7 @@ SNNC_POPLAR_ERROR(unknown_field)
 SNNC_POPLAR_ERROR(unknown_vertex_type)
 #undef SNNC_POPLAR_ERROR
 
-/// A program asked to stop: Abort, or AbortOnCondition with a true condition.
+/// A program stopped itself: Abort, or AbortOnCondition with a true condition.
 struct application_runtime_error : runtime_error {
   using runtime_error::runtime_error;
 };
@@ -87,7 +89,7 @@ struct graph_memory_allocation_error : poplar_error {
   unsigned tile;
   std::uint64_t bytesNeeded;
   std::uint64_t bytesAvailable;
-  /// Where the profile of the graph that does not fit was written: nowhere.
+  /// Path of the profile of a graph that does not fit: empty.
   std::string profilePath;
 };
 

@@ -1,4 +1,4 @@
-// How many copies of the graph run side by side.
+// The number of copies of the graph that run in parallel.
 #ifndef SNNC_POPLAR_REPLICATION_FACTOR_HPP
 #define SNNC_POPLAR_REPLICATION_FACTOR_HPP
 

@@ -13,7 +13,7 @@ namespace poplin {
 poplar::Tensor createCholeskyInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape, bool lower,
                                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                    PlanningCache *cache = nullptr);
-/// The lower factor L of L L^T = a, or the upper one; zeros in the other triangle. Only the triangle that is asked for is read.
+/// The lower factor L of L L^T = a, or the upper one, with zeros in the other triangle. Only the requested triangle of `a` is read.
 poplar::Tensor cholesky(poplar::Graph &graph, const poplar::Tensor &a, bool lower, poplar::program::Sequence &prog,
                         const poplar::DebugContext &context = {}, poplar::OptionFlags options = {}, PlanningCache *cache = nullptr);
 void choleskyInPlace(poplar::Graph &graph, const poplar::Tensor &a, bool lower, poplar::program::Sequence &prog,

@@ -1,4 +1,4 @@
-// What a convolution is of.
+// Parameters of a convolution.
 #ifndef SNNC_POPLIN_CONV_PARAMS_HPP
 #define SNNC_POPLIN_CONV_PARAMS_HPP
 
@@ -10,7 +10,7 @@
 namespace poplin {
 
 struct ConvParams {
-  /// Of each dimension of a field: cut off at both ends, zeros between elements, zeros at both ends, then turned round.
+  /// For each dimension of a field: truncation at both ends, zeros between elements, zero padding at both ends, then reversal.
   struct InputTransform {
     std::vector<unsigned> truncationLower, truncationUpper, dilation, paddingLower, paddingUpper;
     std::vector<bool> flip;
@@ -22,7 +22,7 @@ struct ConvParams {
                    std::vector<unsigned> padUpper, std::vector<bool> turned)
         : truncationLower(cutLower), truncationUpper(cutUpper), dilation(between), paddingLower(padLower), paddingUpper(padUpper), flip(turned) {}
   };
-  /// Of each dimension of the result: cut off at both ends, every n-th taken, zeros at both ends.
+  /// For each dimension of the result: truncation at both ends, a stride, zero padding at both ends.
   struct OutputTransform {
     std::vector<unsigned> truncationLower, truncationUpper, stride, paddingLower, paddingUpper;
     OutputTransform() = default;

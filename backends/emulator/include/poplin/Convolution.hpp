@@ -13,10 +13,10 @@ namespace poplin {
 /// [batch, channels, field…]
 poplar::Tensor createInput(poplar::Graph &graph, const ConvParams &params, const poplar::DebugContext &context = {},
                            const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
-/// [groups, output channels, input channels, kernel…], channels of a group.
+/// [groups, output channels, input channels, kernel…], channels per group.
 poplar::Tensor createWeights(poplar::Graph &graph, const ConvParams &params, const poplar::DebugContext &context = {},
                              const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
-/// One a channel of `activations`.
+/// One per channel of `activations`.
 poplar::Tensor createBiases(poplar::Graph &graph, const poplar::Tensor &activations, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 inline poplar::Tensor createBiases(poplar::Graph &graph, const poplar::Tensor &activations, const ConvParams &,
@@ -29,14 +29,14 @@ poplar::Tensor createConvOutput(poplar::Graph &graph, const ConvParams &params, 
                                 const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 void addBias(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &biases, poplar::program::Sequence &prog,
              const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// [batch, output channels, field…]. `transposeAndFlipWeights`: the weights are those of the forward pass, this is the backward one.
+/// [batch, output channels, field…]. `transposeAndFlipWeights`: the weights are those of the forward pass, for the backward pass.
 poplar::Tensor convolution(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &weights, const ConvParams &params,
                            bool transposeAndFlipWeights, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                            const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 void convolutionWithOutput(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &weights, const poplar::Tensor &out,
                            const ConvParams &params, bool transposeAndFlipWeights, poplar::program::Sequence &prog,
                            const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
-/// `weightsOut` gets the kernel turned round in every dimension, and its channels exchanged.
+/// `weightsOut` gets the kernel reversed in every dimension, with input and output channels exchanged.
 void weightsTransposeChansFlipXY(poplar::Graph &graph, const poplar::Tensor &weightsIn, const poplar::Tensor &weightsOut,
                                  poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// The gradient of the weights; `params` are those of the forward pass.

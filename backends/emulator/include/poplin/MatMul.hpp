@@ -12,7 +12,7 @@
 
 namespace poplin {
 
-/// Plans that several products share; the emulator plans anew each time.
+/// Plans that several products share; the emulator plans each time.
 class PlanningCache {
 public:
   std::size_t size() const { return 0; }
@@ -21,7 +21,7 @@ namespace matmul {
 using PlanningCache = poplin::PlanningCache;
 }
 
-/// [m,k] times [k,n] or [k]; a [k] before it is a row.
+/// [m,k] times [k,n] or [k]; a left operand [k] is a row.
 poplar::Tensor matMul(poplar::Graph &graph, const poplar::Tensor &A, const poplar::Tensor &B, poplar::program::Sequence &prog,
                       const poplar::Type &outputType, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                       PlanningCache *cache = nullptr);
@@ -79,7 +79,7 @@ poplar::Tensor createMatMulGroupedInputRHS(poplar::Graph &graph, const poplar::T
                                            const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
                                            const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                            PlanningCache *cache = nullptr);
-/// The operand as another product reads it; the emulator keeps it where it is.
+/// The operand as another product reads it; the emulator does not move it.
 poplar::Tensor transposeGroupedMatrix(const poplar::Tensor &A);
 
 } // namespace poplin

@@ -10,7 +10,7 @@ namespace poplin {
 /// A constant of `count` numbers from `left` to `right`, FLOAT or HALF.
 poplar::Tensor linspace(poplar::Graph &graph, const poplar::Type &type, float left, float right, std::size_t count,
                         const poplar::DebugContext &context = {});
-/// The x of each place of a grid, and its y: views of [y's size, x's size].
+/// The x coordinates of the points of a grid, and the y coordinates: views of [y's size, x's size].
 std::vector<poplar::Tensor> meshgrid2d(poplar::Graph &graph, poplar::Tensor x, poplar::Tensor y);
 } // namespace poplin
 

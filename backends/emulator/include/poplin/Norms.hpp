@@ -1,4 +1,4 @@
-// Parts of normalisations over [batch, channels, field...]: statistics belong to channels.
+// Parts of normalisations over [batch, channels, field...]: statistics are per channel.
 #ifndef SNNC_POPLIN_NORMS_HPP
 #define SNNC_POPLIN_NORMS_HPP
 
@@ -12,7 +12,7 @@
 
 namespace poplin {
 
-/// One a channel; `type` is that of `acts` where it is left out.
+/// One value per channel; `type` defaults to that of `acts`.
 poplar::Tensor createNormGamma(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Type &type,
                                const poplar::DebugContext &context = {});
 poplar::Tensor createNormGamma(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::DebugContext &context = {});
@@ -23,8 +23,8 @@ poplar::Tensor createNormBeta(poplar::Graph &graph, const poplar::Tensor &acts, 
 std::pair<poplar::Tensor, poplar::Tensor> createNormParams(poplar::Graph &graph, const poplar::Tensor &acts,
                                                            const poplar::DebugContext &context = {});
 
-/// Mean and 1 / sqrt(variance + eps) of every channel. The variance is the mean square less the square of the mean, not below 0; with
-/// `stableAlgo` it is the mean square of what is left when the mean is taken off.
+/// Mean and 1 / sqrt(variance + eps) of every channel. The variance is the mean square minus the square of the mean, not below 0; with
+/// `stableAlgo` it is the mean square of the differences from the mean.
 std::pair<poplar::Tensor, poplar::Tensor> normStatistics(poplar::Graph &graph, const poplar::Tensor &acts, float eps,
                                                          poplar::program::Sequence &prog, bool unbiasedVarEstimate, bool stableAlgo = false,
                                                          const poplar::Type &partialsType = poplar::FLOAT,
@@ -50,10 +50,10 @@ std::pair<poplar::Tensor, poplar::Tensor> normParamGradients(poplar::Graph &grap
                                                              const poplar::Tensor &gradsIn, poplar::program::Sequence &prog,
                                                              const poplar::Type &partialsType = poplar::FLOAT,
                                                              const poplar::DebugContext &context = {});
-/// Through gamma alone.
+/// The gradient of the whitened activations.
 poplar::Tensor normGradients(poplar::Graph &graph, const poplar::Tensor &gradsIn, const poplar::Tensor &gamma,
                              poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
-/// Through whitening and the statistics.
+/// The gradient of the activations, through whitening and the statistics.
 poplar::Tensor normStatisticsGradients(poplar::Graph &graph, const poplar::Tensor &actsWhitened, const poplar::Tensor &gradsIn,
                                        const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
                                        const poplar::Type &partialsType = poplar::FLOAT, const poplar::DebugContext &context = {});

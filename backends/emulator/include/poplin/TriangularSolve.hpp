@@ -18,7 +18,7 @@ poplar::Tensor createTriangularSolveInputRHS(poplar::Graph &graph, const poplar:
                                              const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape, bool leftSide,
                                              const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                              PlanningCache *cache = nullptr);
-/// The lower or the upper triangle, with zeros outside, and ones on the diagonal if that is given as one.
+/// The lower or the upper triangle, with zeros elsewhere, and ones on the diagonal if it is declared as a unit diagonal.
 poplar::Tensor triangularMask(poplar::Graph &graph, const poplar::Tensor &a, bool lower, bool unitDiagonal, poplar::program::Sequence &prog,
                               const poplar::DebugContext &context = {});
 /// X of A X = B, or of X A = B.

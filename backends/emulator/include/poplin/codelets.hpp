@@ -2,7 +2,7 @@
 #define SNNC_POPLIN_CODELETS_HPP
 #include <poplar/Graph.hpp>
 namespace poplin {
-/// Makes the library's vertices known to the graph.
+/// Adds the library's vertices to the graph.
 void addCodelets(poplar::Graph &graph);
 } // namespace poplin
 #endif

@@ -9,7 +9,7 @@
 namespace popnn {
 namespace bn {
 
-/// Mean and inverse deviation of every channel.
+/// Mean and inverse standard deviation of every channel.
 std::pair<poplar::Tensor, poplar::Tensor> batchNormStatistics(poplar::Graph &graph, const poplar::Tensor acts, float eps,
                                                               poplar::program::Sequence &prog, bool unbiasedVarEstimate,
                                                               bool stableAlgo = false, const poplar::Type &partialsType = poplar::FLOAT,
@@ -19,12 +19,12 @@ std::pair<poplar::Tensor, poplar::Tensor> batchNormStatistics(poplar::Graph &gra
 poplar::Tensor batchNormWhiten(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &mean,
                                const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                const poplar::OptionFlags &options = {});
-/// What is normalised, and what is only whitened.
+/// Returns the normalised and the whitened activations.
 std::pair<poplar::Tensor, poplar::Tensor> batchNormalise(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gamma,
                                                          const poplar::Tensor &beta, const poplar::Tensor &mean,
                                                          const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
                                                          const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The gradients of gamma and of beta, from activations or from what was whitened.
+/// The gradients of gamma and of beta, from activations or from whitened activations.
 std::pair<poplar::Tensor, poplar::Tensor>
 batchNormParamGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn, const poplar::Tensor &mean,
                         const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::Type &partialsType = poplar::FLOAT,

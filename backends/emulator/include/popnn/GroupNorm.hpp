@@ -1,5 +1,5 @@
 // Normalisation of groups of channels of each sample. Groups are consecutive channels; with the option
-// groupNormStridedChannelGrouping = true, channels that are as far apart as there are groups. Statistics are [groups of all samples], those
+// groupNormStridedChannelGrouping = true, channels at a distance of the number of groups. Statistics are [groups of all samples], those
 // of a sample together.
 #ifndef SNNC_POPNN_GROUP_NORM_HPP
 #define SNNC_POPNN_GROUP_NORM_HPP
@@ -11,7 +11,7 @@
 namespace popnn {
 namespace gn {
 
-/// Mean and inverse deviation, of every group of channels of every sample.
+/// Mean and inverse standard deviation of every group of channels of every sample.
 std::pair<poplar::Tensor, poplar::Tensor> groupNormStatistics(poplar::Graph &graph, const poplar::Tensor acts, float eps,
                                                               poplar::program::Sequence &prog, unsigned numGroups, bool unbiasedVarEstimate,
                                                               bool stableAlgo = false, const poplar::Type &partialsType = poplar::FLOAT,
@@ -21,12 +21,12 @@ std::pair<poplar::Tensor, poplar::Tensor> groupNormStatistics(poplar::Graph &gra
 poplar::Tensor groupNormWhiten(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &mean,
                                const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                const poplar::OptionFlags &options = {});
-/// What is normalised, and what is only whitened.
+/// Returns the normalised and the whitened activations.
 std::pair<poplar::Tensor, poplar::Tensor> groupNormalise(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gamma,
                                                          const poplar::Tensor &beta, const poplar::Tensor &mean,
                                                          const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
                                                          const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The gradients of gamma and of beta, from activations or from what was whitened.
+/// The gradients of gamma and of beta, from activations or from whitened activations.
 std::pair<poplar::Tensor, poplar::Tensor>
 groupNormParamGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn, const poplar::Tensor &mean,
                         const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::Type &partialsType = poplar::FLOAT,

@@ -20,16 +20,16 @@ const std::vector<BasicGruCellUnit> getDefaultBasicGruCellOrder();
 
 struct GruParams {
   rnn::RnnParams rnn;
-  /// Older names of what `rnn` holds.
+  /// Older names for the members of `rnn`.
   poplar::Type dataType;
   std::size_t batchSize, timeSteps;
   std::vector<std::size_t> layerSizes;
-  /// Whether the output is that of every step, or only of the last.
+  /// Whether the output contains every step, or only the last.
   bool outputFullSequence = true;
   bool calcInputGradients = true;
   /// Order of the gates in weights and biases.
   std::vector<BasicGruCellUnit> cellOrder = getDefaultBasicGruCellOrder();
-  /// Whether the reset gate multiplies what the candidate's weights give, or what they are given.
+  /// Whether the reset gate is applied after or before the product with the candidate's weights.
   bool resetAfter = false;
   NonLinearityType activation = NonLinearityType::TANH, recurrentActivation = NonLinearityType::SIGMOID;
 
@@ -68,8 +68,8 @@ poplar::Tensor createWeightsBiases(poplar::Graph &graph, const GruParams &params
 GruWeights createWeights(poplar::Graph &graph, const GruParams &params, const poplar::DebugContext &context = {},
                          const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
-/// The output: [steps, batch, output size], or [batch, output size] of the last step. `intermediates` becomes what the backward pass
-/// needs; null for inference.
+/// The output: [steps, batch, output size], or [batch, output size] of the last step. `intermediates` becomes the data for the backward
+/// pass; it is null for inference.
 poplar::Tensor gruFwd(poplar::Graph &graph, const GruParams &params, const poplar::Tensor &stateInit, const poplar::Tensor &in,
                       const GruWeights &weights, poplar::Tensor *intermediates, poplar::program::Sequence &prog,
                       const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
@@ -80,7 +80,7 @@ poplar::Tensor gruBwd(poplar::Graph &graph, const GruParams &params, poplar::pro
                       const poplar::Tensor &output, const poplar::Tensor &outputGrad, poplar::Tensor *inputGrad,
                       poplar::Tensor *bwdIntermediates, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                       poplin::PlanningCache *cache = nullptr);
-/// The gradients of the weights from what both passes kept.
+/// The gradients of the weights, from data that both passes kept.
 GruWeights gruWU(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog, const poplar::Tensor &fwdOutputInit,
                  const poplar::Tensor &fwdIntermediates, const poplar::Tensor &bwdIntermediates, const GruWeights &weights,
                  const poplar::Tensor &input, const poplar::Tensor &output, const poplar::DebugContext &context = {},
@@ -90,6 +90,30 @@ poplar::Tensor gruBwdWithWU(poplar::Graph &graph, const GruParams &params, popla
                             const poplar::Tensor &input, const poplar::Tensor &output, const poplar::Tensor &outputGrad,
                             poplar::Tensor *inputGrad, GruWeights &weightsGrad, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
+
+/// The same with attention: the update gate of step t and sample b is multiplied by 1 - attentions[b][t]; attentions are [batch, steps].
+/// Source: G. Zhou et al., Deep Interest Evolution Network, AAAI 2019. Functions of older versions with `realTimeSteps` are not declared.
+poplar::Tensor auGruFwd(poplar::Graph &graph, const GruParams &params, const poplar::Tensor &stateInit, const poplar::Tensor &in,
+                        const GruWeights &weights, poplar::Tensor *intermediates, const poplar::Tensor &attentions,
+                        poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                        poplin::PlanningCache *cache = nullptr);
+/// `attentionsGrad`, [batch, steps], may be null too.
+poplar::Tensor auGruBwd(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog, const poplar::Tensor &fwdOutputInit,
+                        const poplar::Tensor &fwdIntermediates, const GruWeights &weights, const poplar::Tensor &input,
+                        const poplar::Tensor &output, const poplar::Tensor &outputGrad, poplar::Tensor *inputGrad,
+                        poplar::Tensor *bwdIntermediates, const poplar::Tensor &attentions, poplar::Tensor *attentionsGrad,
+                        const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                        poplin::PlanningCache *cache = nullptr);
+GruWeights auGruWU(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog, const poplar::Tensor &fwdOutputInit,
+                   const poplar::Tensor &fwdIntermediates, const poplar::Tensor &bwdIntermediates, const GruWeights &weights,
+                   const poplar::Tensor &input, const poplar::Tensor &output, const poplar::DebugContext &context = {},
+                   const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
+poplar::Tensor auGruBwdWithWU(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog,
+                              const poplar::Tensor &fwdOutputInit, const poplar::Tensor &fwdIntermediates, const GruWeights &weights,
+                              const poplar::Tensor &input, const poplar::Tensor &output, const poplar::Tensor &outputGrad,
+                              poplar::Tensor *inputGrad, GruWeights &weightsGrad, const poplar::Tensor &attentions,
+                              poplar::Tensor *attentionsGrad, const poplar::DebugContext &context = {},
+                              const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
 } // namespace gru
 } // namespace popnn

@@ -1,6 +1,6 @@
 #ifndef SNNC_POPNN_GRU_DEF_HPP
 #define SNNC_POPNN_GRU_DEF_HPP
-/// What each row of a cell's weights belongs to, in the usual order.
+/// The gate of each row of a cell's weights, in the usual order.
 enum BasicGruCellUnit {
   BASIC_GRU_CELL_RESET_GATE = 0,
   BASIC_GRU_CELL_UPDATE_GATE = 1,

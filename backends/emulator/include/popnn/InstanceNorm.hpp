@@ -9,7 +9,7 @@
 namespace popnn {
 namespace in {
 
-/// Mean and inverse deviation of every channel.
+/// Mean and inverse standard deviation of every channel.
 inline std::pair<poplar::Tensor, poplar::Tensor> instanceNormStatistics(poplar::Graph &graph, const poplar::Tensor acts, float eps,
                                                                         poplar::program::Sequence &prog, bool unbiasedVarEstimate,
                                                                         bool stableAlgo, const poplar::Type &partialsType = poplar::FLOAT,
@@ -24,14 +24,14 @@ inline poplar::Tensor instanceNormWhiten(poplar::Graph &graph, const poplar::Ten
                                          const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
   return gn::groupNormWhiten(graph, acts, mean, invStdDev, prog, context, options);
 }
-/// What is normalised, and what is only whitened.
+/// Returns the normalised and the whitened activations.
 inline std::pair<poplar::Tensor, poplar::Tensor>
 instanceNormalise(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gamma, const poplar::Tensor &beta,
                   const poplar::Tensor &mean, const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
                   const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
   return gn::groupNormalise(graph, acts, gamma, beta, mean, invStdDev, prog, context, options);
 }
-/// The gradients of gamma and of beta, from activations or from what was whitened.
+/// The gradients of gamma and of beta, from activations or from whitened activations.
 inline std::pair<poplar::Tensor, poplar::Tensor>
 instanceNormParamGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn, const poplar::Tensor &mean,
                            const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,

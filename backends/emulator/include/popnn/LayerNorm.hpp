@@ -9,7 +9,7 @@
 namespace popnn {
 namespace ln {
 
-/// Mean and inverse deviation of every channel.
+/// Mean and inverse standard deviation of every channel.
 inline std::pair<poplar::Tensor, poplar::Tensor>
 layerNormStatistics(poplar::Graph &graph, const poplar::Tensor acts, float eps, poplar::program::Sequence &prog, bool unbiasedVarEstimate,
                     bool stableAlgo = false, const poplar::Type &partialsType = poplar::FLOAT, const poplar::DebugContext &context = {},
@@ -22,7 +22,7 @@ inline poplar::Tensor layerNormWhiten(poplar::Graph &graph, const poplar::Tensor
                                       const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
   return gn::groupNormWhiten(graph, acts, mean, invStdDev, prog, context, options);
 }
-/// What is normalised, and what is only whitened.
+/// Returns the normalised and the whitened activations.
 inline std::pair<poplar::Tensor, poplar::Tensor> layerNormalise(poplar::Graph &graph, const poplar::Tensor &acts,
                                                                 const poplar::Tensor &gamma, const poplar::Tensor &beta,
                                                                 const poplar::Tensor &mean, const poplar::Tensor &invStdDev,
@@ -30,7 +30,7 @@ inline std::pair<poplar::Tensor, poplar::Tensor> layerNormalise(poplar::Graph &g
                                                                 const poplar::OptionFlags &options = {}) {
   return gn::groupNormalise(graph, acts, gamma, beta, mean, invStdDev, prog, context, options);
 }
-/// The gradients of gamma and of beta, from activations or from what was whitened.
+/// The gradients of gamma and of beta, from activations or from whitened activations.
 inline std::pair<poplar::Tensor, poplar::Tensor>
 layerNormParamGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn, const poplar::Tensor &mean,
                         const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::Type &partialsType = poplar::FLOAT,

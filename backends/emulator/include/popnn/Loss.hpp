@@ -6,26 +6,26 @@
 #include <poplar/Program.hpp>
 namespace popnn {
 enum LossType { SUM_SQUARED_LOSS, CROSS_ENTROPY_LOSS };
-/// modelOutputs [batch, classes]; expected [batch] class numbers, or a tensor of the outputs' shape for the squared loss. Gives each
-/// sample's loss, the gradient of the outputs (of the logits, for cross entropy after a softmax), and counts what was right.
+/// modelOutputs [batch, classes]; expected [batch] class numbers, or a tensor of the outputs' shape for the squared loss. Computes each
+/// sample's loss, the gradient of the outputs (of the logits, for cross entropy after a softmax), and the number of correct samples.
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, LossType lossType,
                                   const poplar::DebugContext &context = {});
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &numCorrect,
                                   LossType lossType, const poplar::DebugContext &context = {});
-/// How many rows are greatest where they should be.
+/// The number of rows whose maximum is at the expected position.
 poplar::program::Program calcAccuracy(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                       const poplar::Tensor &numCorrect, const poplar::DebugContext &context = {});
-/// The place of the greatest (least) element of each row, UNSIGNED_INT.
+/// The index of the largest (smallest) element of each row, UNSIGNED_INT.
 poplar::Tensor argMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 poplar::Tensor argMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
-/// The greatest (least) element of each row, and its place.
+/// The largest (smallest) element of each row, and its index.
 std::pair<poplar::Tensor, poplar::Tensor> maxAndArgMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog,
                                                        const poplar::DebugContext &context = {});
 std::pair<poplar::Tensor, poplar::Tensor> minAndArgMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog,
                                                        const poplar::DebugContext &context = {});
-/// The K greatest of each row, greatest first; `indices` becomes their places.
+/// The K largest elements of each row, in descending order; `indices` becomes their positions.
 poplar::Tensor topK(poplar::Graph &graph, const poplar::Tensor &input, poplar::Tensor &indices, unsigned K, bool sort,
                     poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 } // namespace popnn

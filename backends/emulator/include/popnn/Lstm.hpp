@@ -20,11 +20,11 @@ const std::vector<BasicLstmCellUnit> getDefaultBasicLstmCellOrder();
 
 struct LstmParams {
   rnn::RnnParams rnn;
-  /// Older names of what `rnn` holds.
+  /// Older names for the members of `rnn`.
   poplar::Type dataType;
   std::size_t batchSize, timeSteps;
   std::vector<std::size_t> layerSizes;
-  /// Whether the output is that of every step, or only of the last.
+  /// Whether the output contains every step, or only the last.
   bool outputFullSequence = true;
   bool doInputWeightCalc = true;
   bool calcInputGradients = true;
@@ -80,7 +80,7 @@ LstmWeights createWeights(poplar::Graph &graph, const LstmParams &params, const 
                           const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
 /// The output ([steps, batch, output size], or [batch, output size] of the last step) and the last cell state. `intermediates` becomes
-/// what the backward pass needs; null for inference.
+/// the data that the backward pass needs; null for inference.
 std::pair<poplar::Tensor, poplar::Tensor> lstmFwd(poplar::Graph &graph, const LstmParams &params, const LstmState &stateInit,
                                                   const poplar::Tensor &in, const LstmWeights &weights, poplar::Tensor *intermediates,
                                                   poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
@@ -91,13 +91,13 @@ LstmState lstmBwd(poplar::Graph &graph, const LstmParams &params, poplar::progra
                   const poplar::Tensor &output, const poplar::Tensor &outputGrad, const LstmState *lastStepStateGrad,
                   poplar::Tensor *inputGrad, poplar::Tensor *bwdIntermediates, const poplar::DebugContext &context = {},
                   const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
-/// With the gradient of the last cell state alone.
+/// With only the gradient of the last cell state.
 LstmState lstmBwd(poplar::Graph &graph, const LstmParams &params, poplar::program::Sequence &prog, const LstmState &fwdStateInit,
                   const poplar::Tensor &fwdIntermediates, const LstmWeights &weights, const poplar::Tensor &input,
                   const poplar::Tensor &output, const poplar::Tensor &outputGrad, const poplar::Tensor *lastCellStateGrad,
                   poplar::Tensor *inputGrad, poplar::Tensor *bwdIntermediates, const poplar::DebugContext &context = {},
                   const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
-/// The gradients of the weights from what both passes kept.
+/// The gradients of the weights, from data that both passes kept.
 LstmWeights lstmWU(poplar::Graph &graph, const LstmParams &params, poplar::program::Sequence &prog, const LstmState &fwdStateInit,
                    const poplar::Tensor &fwdIntermediates, const poplar::Tensor &bwdIntermediates, const LstmWeights &weights,
                    const poplar::Tensor &input, const poplar::Tensor &output, const poplar::DebugContext &context = {},

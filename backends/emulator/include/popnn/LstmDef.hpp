@@ -1,6 +1,6 @@
 #ifndef SNNC_POPNN_LSTM_DEF_HPP
 #define SNNC_POPNN_LSTM_DEF_HPP
-/// What each row of a cell's weights belongs to, in the usual order.
+/// The gate of each row of a cell's weights, in the usual order.
 enum BasicLstmCellUnit {
   BASIC_LSTM_CELL_FORGET_GATE = 0,
   BASIC_LSTM_CELL_INPUT_GATE = 1,

@@ -10,7 +10,7 @@ poplar::Tensor nonLinearity(poplar::Graph &graph, NonLinearityType type, poplar:
                             const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, poplar::program::Sequence &prog,
                          const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// `out` is what the non-linearity gave (for GELU and SWISH, what it was given).
+/// `out` is the output of the non-linearity (for GELU and SWISH, its input).
 poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType type, poplar::Tensor out, poplar::Tensor outGradient,
                                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                          const poplar::OptionFlags &options = {});

@@ -18,12 +18,12 @@ inline const char *asString(const NonLinearityType &type) {
   return names[int(type)];
 }
 inline std::ostream &operator<<(std::ostream &stream, const NonLinearityType &type) { return stream << asString(type); }
-/// By the same names in one word: softmax_stable, hard_sigmoid.
+/// The same names in one word: softmax_stable, hard_sigmoid.
 inline std::istream &operator>>(std::istream &stream, NonLinearityType &type) {
   constexpr const char *words[] = {"sigmoid", "hard_sigmoid", "relu", "tanh", "gelu", "swish", "softmax", "softmax_stable", "softmax_scaled", "gelu_erf"};
   std::string word;
   stream >> word;
-  for (int i = 0; i < int(std::size(words)); ++i)
+  for (int i = 0; i < int(sizeof words / sizeof words[0]); ++i)
     if (word == words[i]) {
       type = NonLinearityType(i);
       return stream;

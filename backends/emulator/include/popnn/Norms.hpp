@@ -1,4 +1,4 @@
-// Parameters of normalisations, and what these cost.
+// Parameters and costs of normalisations.
 #ifndef SNNC_POPNN_NORMS_HPP
 #define SNNC_POPNN_NORMS_HPP
 

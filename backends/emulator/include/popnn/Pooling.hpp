@@ -41,11 +41,11 @@ std::uint64_t getBwdFlops(const PoolParams &params);
 /// An average excludes padding. If the kernel covers only padding, the result is 0.
 poplar::Tensor pool(poplar::Graph &graph, const PoolParams &params, const poplar::Tensor &in, poplar::program::Sequence &prog,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The gradient of the input. Of a maximum, every element that equals it gets the gradient, or its share with `useScaledGradient`.
+/// The gradient of the input. For a maximum, every element equal to it gets the gradient, or its share with `useScaledGradient`.
 poplar::Tensor poolInputGradient(poplar::Graph &graph, const PoolParams &params, const poplar::Tensor &in, const poplar::Tensor &pooled,
                                  const poplar::Tensor &pooledGradient, bool useScaledGradient, poplar::program::Sequence &prog,
                                  const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// Of sums and averages, which need no input.
+/// For sums and averages, which need no input.
 poplar::Tensor poolInputGradient(poplar::Graph &graph, const PoolParams &params, unsigned fwdChansPerGroup,
                                  const poplar::Tensor &pooledGradient, poplar::program::Sequence &prog,
                                  const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

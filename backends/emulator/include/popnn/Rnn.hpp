@@ -1,4 +1,4 @@
-// What recurrent layers have in common: their sizes, and the tensors that they step through.
+// Common parts of recurrent layers: their sizes, and the tensors that they step through.
 #ifndef SNNC_POPNN_RNN_HPP
 #define SNNC_POPNN_RNN_HPP
 
@@ -21,7 +21,7 @@ struct RnnParams {
   std::size_t batchSize;
   /// Steps of the sequence; both names mean the same.
   std::size_t maxTimeSteps, timeSteps;
-  /// UNSIGNED_INT, one or [batchSize]: how many steps are real. Layers of the emulator refuse it.
+  /// UNSIGNED_INT, one or [batchSize]: the number of valid steps. The emulator's layers refuse it.
   poplar::Tensor varTimeSteps;
   /// Sizes of the input and of the output.
   std::vector<std::size_t> layerSizes;
@@ -41,7 +41,7 @@ struct RnnParams {
 /// [multiple, batch, input or output size]
 poplar::Tensor createInitialState(poplar::Graph &graph, const RnnParams &params, bool isOutput, unsigned multiple, unsigned numShards,
                                   const poplar::DebugContext &context = {});
-/// [steps, batch, size], made to be sliced by step.
+/// [steps, batch, size], for slicing by step.
 poplar::Tensor createRecurrentTensor(poplar::Graph &graph, const RnnParams &params, unsigned size, unsigned numShards,
                                      const poplar::DebugContext &context = {});
 poplar::Tensor createInputTensor(poplar::Graph &graph, const RnnParams &params, unsigned numShards,

@@ -3,7 +3,7 @@
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 namespace popops {
-/// The elements in another type.
+/// Converts the elements to another type.
 poplar::Tensor cast(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Type &dstType, poplar::program::Sequence &prog,
                     const poplar::DebugContext &context = {});
 poplar::Tensor cast(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Type &dstType, poplar::ComputeSet computeSet,
@@ -14,7 +14,7 @@ inline void castWithOutput(poplar::Graph &graph, const poplar::Tensor &src, cons
                            const poplar::DebugContext &context = {}) {
   prog.add(cast(graph, src, dst, context));
 }
-/// To quarters in the format and scale of `metadata` (poplar/MetadataCreation.hpp); too large values give the largest one.
+/// To quarters in the format and scale of `metadata` (poplar/MetadataCreation.hpp); values that are too large give the largest one.
 poplar::Tensor cast(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Type &dstType, const poplar::Tensor &metadata,
                     poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 namespace detail {

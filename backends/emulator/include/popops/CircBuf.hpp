@@ -1,4 +1,4 @@
-// A ring of the last tensors.
+// A ring buffer of the last tensors.
 #ifndef SNNC_POPOPS_CIRC_BUF_HPP
 #define SNNC_POPOPS_CIRC_BUF_HPP
 
@@ -15,9 +15,9 @@ public:
           const poplar::DebugContext &context = {});
   /// The tensor that was added `i` calls before the last one.
   poplar::Tensor prev(unsigned i, poplar::program::Sequence &seq, const poplar::DebugContext &context = {});
-  /// Takes the place of the oldest.
+  /// Replaces the oldest entry.
   void add(poplar::Tensor t, poplar::program::Sequence &seq, const poplar::DebugContext &context = {});
-  /// Place of the last one: 0 before anything is added.
+  /// Index of the last entry: 0 before anything is added.
   poplar::Tensor getIndex() const { return index_; }
   unsigned size() const { return size_; }
   poplar::Graph::TileToTensorMapping getTileMapping();

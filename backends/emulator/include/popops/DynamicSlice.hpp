@@ -1,4 +1,4 @@
-// Slices at places that are known when the program runs.
+// Slices at positions that are known only at run time.
 #ifndef SNNC_POPOPS_DYNAMIC_SLICE_HPP
 #define SNNC_POPOPS_DYNAMIC_SLICE_HPP
 
@@ -18,7 +18,7 @@ namespace popops {
 /// A plan of slices that several operations share; the emulator needs none.
 class SlicePlan {};
 
-/// A tensor to be sliced along `dims`: every slice of `sizes` lies on the same tiles.
+/// A tensor to be sliced along `dims`: every slice of `sizes` is on the same tiles.
 poplar::Tensor createSliceableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                      const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes,
                                      std::size_t minGrainSize = 0, const poplar::DebugContext &context = {});
@@ -30,7 +30,7 @@ poplar::Tensor createSliceTensor(poplar::Graph &graph, const poplar::Tensor &t, 
 poplar::Tensor createIndicesTensor(poplar::Graph &graph, const std::vector<std::size_t> &dims, std::size_t numIndices, const SlicePlan &plan,
                                    const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 
-/// The part of `t` that begins at offset[i] in dimension dims[i] and is sizes[i] long; places behind the end go on at the start.
+/// The part of `t` that starts at offset[i] in dimension dims[i] with length sizes[i]; positions past the end wrap around.
 poplar::Tensor dynamicSlice(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &offset, const std::vector<std::size_t> &dims,
                             const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {});
@@ -51,7 +51,7 @@ inline poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, 
                                  const poplar::DebugContext &context = {}) {
   return multiSlice(graph, t, offsets, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
 }
-/// With offsets that are known when the graph is built, along one dimension; an offset outside of it is an index_error.
+/// With offsets known when the graph is built, along one dimension; an offset outside it is an index_error.
 poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim,
                           poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// Writes sIn[i] into `t` at offsets[i], in order.
@@ -73,12 +73,12 @@ inline void multiUpdateAdd(poplar::Graph &graph, const poplar::Tensor &t, const 
                            poplar::program::Sequence &prog, const poplar::DebugContext &context = {}) {
   multiUpdateAdd(graph, t, sIn, offsets, scale, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
 }
-/// Keeps the greater of sIn[i] and what is in `t` at offsets[i].
+/// Keeps the maximum of sIn[i] and the elements of `t` at offsets[i].
 void multiUpdateMax(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
                     const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
                     const SlicePlan &plan, const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 
-/// The same for each of the slices of a first dimension of `t`, of `s` and of the offsets.
+/// The same for each of the slices along a first dimension of `t`, of `s` and of the offsets.
 poplar::Tensor createGroupedSliceableTensor(poplar::Graph &graph, const poplar::Type &type, std::size_t groupSize,
                                             const std::vector<std::size_t> &shape, const std::vector<std::size_t> &dims,
                                             const std::vector<std::size_t> &sizes, const SlicePlan &plan, const poplar::OptionFlags &options,

@@ -10,6 +10,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/Tensor.hpp>
+#include <poplar/core/Language.hpp>
 #include <popops/Expr.hpp>
 
 namespace popops {
@@ -23,7 +24,7 @@ using poplar::program::Sequence;
 /// The value of an expression for every element; `_1` is the first tensor. Shapes are broadcast as in NumPy.
 Tensor map(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, Sequence &prog, const DebugContext &context = {},
            const OptionFlags &options = {});
-/// The result goes to the first tensor.
+/// The result is written to the first tensor.
 void mapInPlace(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, Sequence &prog,
                 const DebugContext &context = {}, const OptionFlags &options = {});
 void mapWithOutput(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, const Tensor &out, Sequence &prog,
@@ -67,8 +68,7 @@ inline void mapWithOutput(Graph &graph, expr::TernaryOpType op, const Tensor &a,
 }
 
 namespace detail {
-using poplar::isNumber;
-template <class T> using IfNumber = std::enable_if_t<isNumber<T>>;
+template <class T> using IfNumber = poplar::core::EnableIf<poplar::core::IsNumber<T>::value>;
 } // namespace detail
 
 #define SNNC_POPOPS_UNARY(name, TYPE)                                                                                            \
@@ -214,7 +214,7 @@ SNNC_POPOPS_TERNARY(clamp, CLAMP)
 SNNC_POPOPS_TERNARY(select, SELECT)
 #undef SNNC_POPOPS_TERNARY
 
-/// select with one number and one tensor.
+/// select with one scalar and one tensor.
 template <class T, class = detail::IfNumber<T>>
 Tensor select(Graph &graph, const Tensor &a, T b, const Tensor &condition, Sequence &prog, const DebugContext &context = {},
               const OptionFlags &options = {}) {

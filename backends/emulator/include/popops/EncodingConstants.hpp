@@ -1,5 +1,5 @@
 #ifndef SNNC_POPOPS_ENCODING_CONSTANTS_HPP
 #define SNNC_POPOPS_ENCODING_CONSTANTS_HPP
-/// A label that stands for none.
+/// A label that represents no class.
 #define MASKED_LABEL_CODE 0xFFFFFFFFU
 #endif

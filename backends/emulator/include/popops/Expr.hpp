@@ -10,17 +10,18 @@
 #include <vector>
 
 #include <poplar/Type.hpp>
+#include <poplar/core/Language.hpp>
 #include <popops/ExprOp.hpp>
 
 namespace popops {
 namespace expr {
 
-/// Of the emulator itself: one operation of an expression.
+/// Internal to the emulator: one operation of an expression.
 struct Node {
   enum class Kind { Constant, PlaceHolder, Cast, Unary, Binary, Ternary };
   explicit Node(Kind what) : kind(what) {}
   Kind kind;
-  /// The operation, or the number of a place holder, from 1.
+  /// The operation, or the number of a placeholder, from 1.
   int op = 0;
   poplar::Type type;
   /// A constant.
@@ -34,7 +35,7 @@ struct Node {
 class Expr {
 public:
   const std::shared_ptr<const Node> &node() const { return node_; }
-  std::unique_ptr<Expr> clone() const { return std::make_unique<Expr>(*this); }
+  std::unique_ptr<Expr> clone() const { return std::unique_ptr<Expr>(new Expr(*this)); }
   std::string name() const;
 
 protected:
@@ -50,18 +51,21 @@ public:
 
 class Const : public Expr {
 public:
-  template <class T, class = std::enable_if_t<poplar::isNumber<T>>> Const(T value) : Expr(make(value)) {}
+  template <class T, class = poplar::core::EnableIf<poplar::core::IsNumber<T>::value>> Const(T value) : Expr(make(value)) {}
 
 protected:
   template <class T> static Node make(T value) {
     Node node(Node::Kind::Constant);
     node.type = poplar::equivalentDeviceType<T>();
-    node.isFloat = !std::is_integral_v<T>;
+    node.isFloat = !std::is_integral<T>::value;
     node.real = double(value);
-    if constexpr (std::is_integral_v<T>)
-      node.integer = std::int64_t(value);
+    node.integer = integerOf(value, std::is_integral<T>());
     return node;
   }
+
+private:
+  template <class T> static std::int64_t integerOf(T value, std::true_type) { return std::int64_t(value); }
+  template <class T> static std::int64_t integerOf(T, std::false_type) { return 0; }
 };
 
 /// A constant of type half.
@@ -84,8 +88,15 @@ private:
   }
 };
 
-inline const PlaceHolder _1(1), _2(2), _3(3), _4(4), _5(5), _6(6), _7(7), _8(8), _9(9), _10(10);
-inline const PlaceHolder _11(11), _12(12), _13(13), _14(14), _15(15), _16(16), _17(17), _18(18), _19(19), _20(20);
+// In C++11 each file has its own copy.
+#if __cplusplus >= 201703L
+#define SNNC_PLACE_HOLDER inline const PlaceHolder
+#else
+#define SNNC_PLACE_HOLDER const PlaceHolder
+#endif
+SNNC_PLACE_HOLDER _1(1), _2(2), _3(3), _4(4), _5(5), _6(6), _7(7), _8(8), _9(9), _10(10);
+SNNC_PLACE_HOLDER _11(11), _12(12), _13(13), _14(14), _15(15), _16(16), _17(17), _18(18), _19(19), _20(20);
+#undef SNNC_PLACE_HOLDER
 
 class Cast : public Expr {
 public:
@@ -104,7 +115,7 @@ private:
 class Operand : public Expr {
 public:
   Operand(const Expr &expression) : Expr(expression) {}
-  template <class T, class = std::enable_if_t<poplar::isNumber<T>>> Operand(T value) : Expr(Const(value)) {}
+  template <class T, class = poplar::core::EnableIf<poplar::core::IsNumber<T>::value>> Operand(T value) : Expr(Const(value)) {}
 };
 
 class UnaryOp : public Expr {
@@ -229,10 +240,10 @@ SNNC_TERNARY(Select, SELECT)
 
 #define SNNC_OPERATOR(SYMBOL, Name)                                                                                              \
   inline Name operator SYMBOL(const Expr &a, const Expr &b) { return Name(a, b); }                                               \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Name operator SYMBOL(const Expr &a, T b) {               \
+  template <class T, class = poplar::core::EnableIf<std::is_arithmetic<T>::value>> Name operator SYMBOL(const Expr &a, T b) {               \
     return Name(a, b);                                                                                                           \
   }                                                                                                                              \
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Name operator SYMBOL(T a, const Expr &b) {               \
+  template <class T, class = poplar::core::EnableIf<std::is_arithmetic<T>::value>> Name operator SYMBOL(T a, const Expr &b) {               \
     return Name(a, b);                                                                                                           \
   }
 SNNC_OPERATOR(+, Add)

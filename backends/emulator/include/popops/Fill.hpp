@@ -8,7 +8,7 @@ void fill(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::program::S
           const poplar::DebugContext &context);
 void fill(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::ComputeSet computeSet, poplar::HostValue value);
 } // namespace detail
-/// Every element gets `value`.
+/// Sets every element to `value`.
 template <class T>
 void fill(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::program::Sequence &prog, T value, const poplar::DebugContext &context = {}) {
   detail::fill(graph, tensor, prog, poplar::HostValue(value), context);

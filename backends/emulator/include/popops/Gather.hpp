@@ -1,4 +1,4 @@
-// Rows by their indices.
+// Rows selected by index.
 #ifndef SNNC_POPOPS_GATHER_HPP
 #define SNNC_POPOPS_GATHER_HPP
 
@@ -21,7 +21,7 @@ struct GatherParams {
 /// A tensor to gather from along `axis`.
 poplar::Tensor createGatherInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &operandShape, unsigned axis,
                                  GatherParams params = {}, const poplar::DebugContext &context = {});
-/// The shape of `indices` takes the place of dimension `axis`.
+/// Dimension `axis` is replaced by the shape of `indices`.
 poplar::Tensor gather(poplar::Graph &graph, const poplar::Tensor &input, const poplar::Tensor &indices, unsigned axis,
                       poplar::program::Sequence &prog, GatherParams params, const poplar::DebugContext &context = {},
                       const poplar::OptionFlags &options = {});

@@ -1,4 +1,4 @@
-// How many elements lie between levels.
+// Numbers of elements between levels.
 #ifndef SNNC_POPOPS_GATHER_STATISTICS_HPP
 #define SNNC_POPOPS_GATHER_STATISTICS_HPP
 
@@ -8,12 +8,12 @@
 
 namespace popops {
 
-/// One number more than there are levels, UNSIGNED_INT (FLOAT with the option useFloatArithmetic): number n counts elements from
-/// levels[n - 1] on, and below levels[n].
+/// One more count than there are levels, UNSIGNED_INT (FLOAT with the option useFloatArithmetic): count n is of elements from
+/// levels[n - 1] up to, but excluding, levels[n].
 poplar::Tensor histogram(poplar::Graph &graph, const poplar::Tensor &input, const poplar::Tensor &levels, bool absoluteOfInput,
                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                          const poplar::OptionFlags &options = {});
-/// Into `output`, or added to it.
+/// Written to `output`, or added to it.
 void histogram(poplar::Graph &graph, const poplar::Tensor &input, poplar::Tensor &output, bool updateOutput, const poplar::Tensor &levels,
                bool absoluteOfInput, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                const poplar::OptionFlags &options = {});

@@ -11,10 +11,10 @@ namespace popops {
 struct IndicesAndTensor {
   poplar::Tensor indices, tensor;
 };
-/// `shape` is {rows, elements of a row}; one index a row.
+/// `shape` is {rows, elements of a row}; one index per row.
 IndicesAndTensor createHostSliceableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                            bool isRead, const poplar::DebugContext &context = {});
-/// `offset`: bytes that other tensors have on the tiles before.
+/// `offset`: bytes of other tensors on the preceding tiles.
 IndicesAndTensor createHostSliceableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                            bool isRead, std::size_t offset, const poplar::DebugContext &context = {});
 poplar::Tensor createHostTransferableTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,

@@ -1,4 +1,4 @@
-// Loops that count.
+// Counting loops.
 #ifndef SNNC_POPOPS_LOOP_HPP
 #define SNNC_POPOPS_LOOP_HPP
 
@@ -21,10 +21,10 @@ poplar::program::Sequence countedLoop(poplar::Graph &graph, std::size_t count, c
 /// The same with the caller's counter.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, int countTo, int step,
                                          const poplar::program::Program &body, const poplar::DebugContext &context = {});
-/// The number at which it ends is read when the loop starts.
+/// The end is read when the loop starts.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, const poplar::Tensor &countLimit,
                                          int step, const poplar::program::Program &body, const poplar::DebugContext &context = {});
-/// With a counter of its own, which the body does not see.
+/// With an internal counter that the body does not see.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, int countTo, int step, const poplar::program::Program &body,
                                          const poplar::DebugContext &context = {});
 poplar::Tensor addForLoopCounterVertex(poplar::Graph &graph, const poplar::Tensor &count, const poplar::Tensor &countLimit, int countStep,

@@ -3,7 +3,7 @@
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 namespace popops {
-/// A BOOL of rank 0: any element of FLOAT or HALF is NaN (or infinite).
+/// A scalar BOOL: whether any element of a FLOAT or HALF tensor is NaN (or infinite).
 poplar::Tensor hasNaN(poplar::Graph &graph, const poplar::Tensor &src, poplar::program::Sequence &prog,
                       const poplar::DebugContext &context = {});
 poplar::Tensor hasNaNOrInf(poplar::Graph &graph, const poplar::Tensor &src, poplar::program::Sequence &prog,

@@ -5,18 +5,18 @@
 #include <poplar/Graph.hpp>
 namespace popops {
 namespace padding {
-/// Copies of the element at the edge, or the elements from there on, mirrored at the edge.
+/// Copies of the edge element, or elements from the edge on, mirrored.
 enum class Type { EDGE, REFLECT };
-/// Tiles of new constants: none, tile 0, that of the element at the edge.
+/// Tiles of new constants: none, tile 0, or that of the edge element.
 enum class MappingMethod { NONE, ZERO, EDGE };
 } // namespace padding
 
-/// A constant before and behind the elements of each dimension.
+/// A constant before and after the elements of each dimension.
 poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, const std::vector<std::ptrdiff_t> &lower,
                    const std::vector<std::ptrdiff_t> &upper, float value = 0.0f);
 poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension,
                    float value = 0.0f);
-/// Views of the tensor's own elements; negative widths cut.
+/// Views of the tensor's own elements; negative widths truncate.
 poplar::Tensor pad(const poplar::Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, padding::Type type);
 poplar::Tensor pad(const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, padding::Type type);
 } // namespace popops

@@ -1,12 +1,12 @@
-// Other orders of elements in memory. The emulator moves elements in any order at the price of its fragments, so nothing is gained by
-// grouping them, and a regrouped tensor is the tensor.
+// Other orders of elements in memory. The emulator moves elements in any order at the cost of the fragments, so grouping them has no
+// advantage, and a regrouped tensor is the tensor itself.
 #ifndef SNNC_POPOPS_REARRANGE_HPP
 #define SNNC_POPOPS_REARRANGE_HPP
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 namespace popops {
 namespace rearrange {
-/// The last two dimensions exchanged, by vertices that the compute set gets.
+/// Swaps the last two dimensions, with vertices added to the compute set.
 poplar::Tensor partialTranspose(poplar::Graph &graph, const poplar::Tensor &in, const poplar::ComputeSet &computeSet,
                                 const poplar::DebugContext &context = {});
 /// The same, with its compute set appended to a program.

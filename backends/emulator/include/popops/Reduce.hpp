@@ -12,7 +12,7 @@
 
 namespace popops {
 
-/// What is reduced, by what the result is multiplied (a FLOAT of one element), and whether it is added to the output.
+/// The reduction, a factor for the result (a FLOAT of one element), and whether the result is added to the output.
 struct ReduceParams {
   ReduceParams() = default;
   ReduceParams(Operation operation, bool addToOutput = false) : op(operation), update(addToOutput) {}
@@ -58,7 +58,7 @@ struct SingleReduceOp {
   poplar::DebugContext debugContext;
 };
 
-/// Fills `outputs`, or makes them when it is empty.
+/// Fills `outputs`, or creates them if it is empty.
 void reduceMany(poplar::Graph &graph, const std::vector<SingleReduceOp> &reductions, std::vector<poplar::Tensor> &outputs,
                 poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 

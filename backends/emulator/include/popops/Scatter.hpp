@@ -1,4 +1,4 @@
-// Windows of a tensor that take new values at places which are data.
+// Windows of a tensor that get new values at positions given as data.
 #ifndef SNNC_POPOPS_SCATTER_HPP
 #define SNNC_POPOPS_SCATTER_HPP
 
@@ -11,15 +11,15 @@
 
 namespace popops {
 
-/// As XLA's scatter: dimension `indexVectorDim` of `indices` holds the places along dimensions scatterDimsToOperandDims of `operand`;
+/// Like XLA's scatter: dimension `indexVectorDim` of `indices` has the positions along dimensions scatterDimsToOperandDims of `operand`;
 /// dimensions updateWindowDims of `updates` are the window, in which dimensions insertWindowDims of `operand` are 1. Windows are written in
-/// order; one that does not lie inside changes nothing.
+/// order; one that is not inside changes nothing.
 void scatter(poplar::Graph &graph, const poplar::Tensor &operand, const poplar::Tensor &indices, const poplar::Tensor &updates,
              std::size_t indexVectorDim, std::vector<unsigned> updateWindowDims, std::vector<std::size_t> insertWindowDims,
              std::vector<unsigned> scatterDimsToOperandDims, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
              const poplar::OptionFlags &options = {});
 
-/// What becomes of a window's elements and their updates.
+/// Combines a window's elements with their updates.
 using UpdateComputationFunc =
     std::function<poplar::Tensor(poplar::Graph &, poplar::Tensor &, poplar::Tensor &, poplar::program::Sequence &)>;
 void scatter(poplar::Graph &graph, const poplar::Tensor &operand, const poplar::Tensor &indices, const poplar::Tensor &updates,

@@ -14,17 +14,17 @@ struct TopKParams {
   SortOrder sortOrder;
   bool stableSort;
 };
-/// To be given to a topK.
+/// Creates the operand of topK.
 poplar::Tensor createTopKInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                const poplar::DebugContext &context = {});
-/// The k greatest (or least) elements of the last dimension.
+/// The k largest (or smallest) elements of the last dimension.
 poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t, const TopKParams &params,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same with their places, UNSIGNED_INT.
+/// The same with their indices, UNSIGNED_INT.
 std::pair<poplar::Tensor, poplar::Tensor> topKWithPermutation(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t,
                                                               const TopKParams &params, const poplar::DebugContext &context = {},
                                                               const poplar::OptionFlags &options = {});
-/// The same with the elements of `values` at those places.
+/// The same with the elements of `values` at those positions.
 std::pair<poplar::Tensor, poplar::Tensor> topKKeyValue(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &keys,
                                                        const poplar::Tensor &values, const TopKParams &params,
                                                        const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

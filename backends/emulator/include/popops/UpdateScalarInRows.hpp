@@ -3,7 +3,7 @@
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 namespace popops {
-/// params[i, indices[i]] -= 1, in place; nothing where the index is no column (as MASKED_LABEL_CODE).
+/// params[i, indices[i]] -= 1, in place; no change if the index is not a column (as with MASKED_LABEL_CODE).
 void updateScalarInRows(poplar::Graph &graph, const poplar::Tensor &params, const poplar::Tensor &indices, poplar::program::Sequence &prog,
                         const poplar::DebugContext &context = {});
 } // namespace popops

@@ -1,4 +1,4 @@
-// Random tensors. The sequence is the emulator's own: a program may rely on distributions and on repeating itself, not on values.
+// Random tensors. The sequence is the emulator's own: a program may rely on distributions and reproducibility, not on values.
 #ifndef SNNC_POPRAND_RANDOM_GEN_HPP
 #define SNNC_POPRAND_RANDOM_GEN_HPP
 #include <cstdint>
@@ -6,25 +6,25 @@
 #include <poplar/Program.hpp>
 #include <poplar/Tensor.hpp>
 namespace poprand {
-/// `masterSeed`: UNSIGNED_INT {2}, or null. A tensor of the shape and mapping of `reference`.
+/// `masterSeed`: UNSIGNED_INT {2}, or null. Returns a tensor with the shape and mapping of `reference`.
 poplar::Tensor uniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                        const poplar::Type &outType, double minVal, double maxVal, poplar::program::Sequence &prog,
                        const poplar::DebugContext &context = {});
 poplar::Tensor normal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                       const poplar::Type &outType, double mean, double stdDev, poplar::program::Sequence &prog,
                       const poplar::DebugContext &context = {});
-/// Redrawn while farther than alpha from the mean, in standard deviations.
+/// Redrawn while farther than alpha standard deviations from the mean.
 poplar::Tensor truncatedNormal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier,
                                const poplar::Tensor &reference, const poplar::Type &outType, double mean, double stdDev, double alpha,
                                poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
-/// 1 with probability `prob`, else 0.
+/// 1 with probability `prob`, otherwise 0.
 poplar::Tensor bernoulli(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                          const poplar::Type &outType, double prob, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 /// Elements are kept with `keepProbability` and then multiplied by `scale`.
 poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                        const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                        const poplar::DebugContext &context = {});
-/// Of the reference's shape, for all elements of the input that it is broadcast to.
+/// With the reference's shape, for all elements of the input that it is broadcast to.
 poplar::Tensor shapedDropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                              const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                              const poplar::DebugContext &context = {});
@@ -32,7 +32,7 @@ poplar::Tensor shapedDropout(poplar::Graph &graph, const poplar::Tensor *masterS
 poplar::Tensor logUniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                           const poplar::Type &outType, double minVal, double maxVal, poplar::program::Sequence &prog,
                           double base = 2.718281828459045, const poplar::DebugContext &context = {});
-/// Taken; every call has a sequence of its own.
+/// Ignored; every call has its own sequence.
 void setSeed(poplar::Graph &graph, const poplar::Tensor &masterSeed, std::uint32_t seedModifier, poplar::program::Sequence &prog,
              const poplar::DebugContext &context = {});
 } // namespace poprand

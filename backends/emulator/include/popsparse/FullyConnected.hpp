@@ -1,4 +1,4 @@
-// A fully connected layer whose weights ([outputs, inputs]) are sparse; where they are not zero is data.
+// A fully connected layer whose weights ([outputs, inputs]) are sparse, with positions given as data.
 #ifndef SNNC_POPSPARSE_FULLY_CONNECTED_HPP
 #define SNNC_POPSPARSE_FULLY_CONNECTED_HPP
 #include <poplar/Graph.hpp>
@@ -26,7 +26,7 @@ poplar::Tensor fullyConnectedGradA(poplar::Graph &graph, const SparseTensor &wei
                                    const FullyConnectedParams &params, poplar::program::Sequence &prog,
                                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                    PlanningCache *cache = nullptr);
-/// The gradient of the weights that are not zero, in the order of their values.
+/// The gradient of the nonzero weights, in the order of their values.
 poplar::Tensor fullyConnectedSparseGradW(poplar::Graph &graph, const poplar::Tensor sparsityMetaInfo, const poplar::Tensor &gradA,
                                          const poplar::Tensor &activations, const FullyConnectedParams &params,
                                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},

@@ -18,14 +18,14 @@ SparseTensor createSparseDenseMatMulLHS(poplar::Graph &graph, const poplar::Type
 poplar::Tensor createSparseDenseMatMulRHS(poplar::Graph &graph, const poplar::Type &inputType, const MatMulParams &params,
                                           const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                           PlanningCache *cache = nullptr);
-/// [groups, m, n]; with transposeLHS the sparse matrix stands for [k, m].
+/// [groups, m, n]; with transposeLHS the sparse matrix represents [k, m].
 poplar::Tensor sparseDenseMatMul(poplar::Graph &graph, const SparseTensor &lhs, const poplar::Tensor &rhs, poplar::program::Sequence &prog,
                                  bool transposeLHS = false, bool transposeRHS = false, const poplar::DebugContext &context = {},
                                  const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 } // namespace dynamic
 namespace static_ {
 namespace detail {
-/// Places of the blocks, in the order of their values.
+/// Positions of the blocks, in the order of their values.
 struct Places {
   std::size_t rows, columns;
   std::array<std::size_t, 2> block;

@@ -6,7 +6,7 @@
 #include <popsparse/SparsityParams.hpp>
 namespace popsparse {
 namespace dynamic {
-/// A sparse [groups, m, k] times a dense [groups, k, n], with room for so many values that are not zero.
+/// A sparse [groups, m, k] times a dense [groups, k, n], with memory for the given number of nonzero values.
 class MatMulParams {
 public:
   static MatMulParams createWithNzRatio(const SparsityParams &sparsity, double nzRatio, std::size_t groups, std::size_t m, std::size_t k,

@@ -1,4 +1,4 @@
-// Sparse matrices of the host in the form in which the device takes them.
+// Sparse matrices of the host in the device's format.
 #ifndef SNNC_POPSPARSE_SPARSE_PARTITIONER_HPP
 #define SNNC_POPSPARSE_SPARSE_PARTITIONER_HPP
 
@@ -17,7 +17,7 @@
 namespace popsparse {
 namespace dynamic {
 
-/// What is written to the two tensors of a SparseTensor: pairs of block indices, and values; room that is left over is marked and zero.
+/// Contents of the two tensors of a SparseTensor: pairs of block indices, and values; unused entries are marked and zero.
 template <class T> struct SparsityDataImpl {
   std::vector<std::size_t> metaInfo;
   std::vector<T> nzValues;
@@ -52,7 +52,7 @@ public:
     return detail::asCSC(sparsityDataImplToCOOMatrix(data));
   }
 
-  /// Marks room that no block takes.
+  /// Marks unused entries.
   static constexpr std::size_t unused = 0xffff;
 
 private:

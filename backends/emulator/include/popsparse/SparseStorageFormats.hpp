@@ -1,4 +1,4 @@
-// Sparse matrices on the host. Indices are those of elements; of a block, those of its first element.
+// Sparse matrices on the host. Indices are those of elements; for a block, those of its first element.
 #ifndef SNNC_POPSPARSE_SPARSE_STORAGE_FORMATS_HPP
 #define SNNC_POPSPARSE_SPARSE_STORAGE_FORMATS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace popsparse {
 
-/// The size of the blocks of a matrix; values of a block follow each other, row by row.
+/// The block size of a matrix; the values of a block are contiguous, row by row.
 struct Block {
   explicit Block(const std::array<std::size_t, 2> &dimensions = {1, 1}) : blockDimensions(dimensions) {}
   std::size_t getNumRowsInBlock() const { return blockDimensions[0]; }
@@ -34,7 +34,7 @@ template <class T> struct COOMatrix : Block {
             std::vector<std::size_t> rows, const std::array<std::size_t, 2> &block = {1, 1})
       : Block(block), numRows(rowCount), numColumns(columnCount), nzValues(std::move(values)), columnIndices(std::move(columns)),
         rowIndices(std::move(rows)) {}
-  /// With room for so many values.
+  /// With memory for this number of values.
   COOMatrix(std::size_t values, const std::array<std::size_t, 2> &block = {1, 1})
       : Block(block), nzValues(values), columnIndices(values), rowIndices(values) {}
   explicit COOMatrix(const std::array<std::size_t, 2> &block = {1, 1}) : Block(block) {}

@@ -5,7 +5,7 @@
 #include <poputil/TensorMetaData.hpp>
 namespace popsparse {
 namespace dynamic {
-/// Where the blocks are (UNSIGNED_SHORT), and what they hold; both are what a Partitioner made.
+/// The positions of the blocks (UNSIGNED_SHORT), and their values; both are made by a Partitioner.
 class SparseTensor {
 public:
   SparseTensor() = default;
@@ -21,7 +21,7 @@ private:
 };
 } // namespace dynamic
 namespace static_ {
-/// What the blocks hold, in the order of a Partitioner; where they are is known when the graph is built.
+/// The values of the blocks, in the order of a Partitioner; their positions are known when the graph is built.
 class SparseTensor {
 public:
   SparseTensor() = default;

@@ -6,7 +6,7 @@
 #include <tuple>
 namespace popsparse {
 namespace dynamic {
-/// Elements, or whole blocks, are zero.
+/// Sparsity of elements, or of whole blocks.
 enum class SparsityType { Element, Block };
 enum class SparsityStructure { Unstructured };
 inline std::ostream &operator<<(std::ostream &os, SparsityType t) { return os << (t == SparsityType::Element ? "Element" : "Block"); }

@@ -4,7 +4,7 @@
 #include <vector>
 #include <poplar/Tensor.hpp>
 namespace poputil {
-/// Dimensions of 1 are put before the shorter shape.
+/// Prepends dimensions of size 1 to the shorter shape.
 void expandToMatchRanks(poplar::Tensor &a, poplar::Tensor &b);
 /// By NumPy's rule.
 void broadcastToMatch(poplar::Tensor &a, const std::vector<std::size_t> &shape);

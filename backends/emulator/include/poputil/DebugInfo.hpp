@@ -1,4 +1,4 @@
-// What an operation of a library records of its arguments.
+// Arguments that a library records of an operation.
 #ifndef SNNC_POPUTIL_DEBUG_INFO_HPP
 #define SNNC_POPUTIL_DEBUG_INFO_HPP
 #include <sstream>
@@ -12,16 +12,19 @@
 #include <poplar/ProfileValue.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/core/Language.hpp>
 namespace poputil {
 
-/// A value as a library records it; the name of what no overload knows.
-template <class T> poplar::ProfileValue toProfileValue(const T &value) {
-  if constexpr (std::is_arithmetic_v<T> || std::is_convertible_v<const T &, std::string>)
-    return poplar::ProfileValue(value);
-  else if constexpr (std::is_enum_v<T>)
-    return poplar::ProfileValue(static_cast<long>(value));
-  else
-    return poplar::ProfileValue("<object>");
+/// A value as a library records it; only the type's name if no overload supports it.
+template <class T> struct IsProfiled : std::integral_constant<bool, std::is_arithmetic<T>::value || std::is_convertible<const T &, std::string>::value> {};
+template <class T> poplar::core::EnableIf<IsProfiled<T>::value, poplar::ProfileValue> toProfileValue(const T &value) {
+  return poplar::ProfileValue(value);
+}
+template <class T> poplar::core::EnableIf<std::is_enum<T>::value && !IsProfiled<T>::value, poplar::ProfileValue> toProfileValue(const T &value) {
+  return poplar::ProfileValue(static_cast<long>(value));
+}
+template <class T> poplar::core::EnableIf<!std::is_enum<T>::value && !IsProfiled<T>::value, poplar::ProfileValue> toProfileValue(const T &) {
+  return poplar::ProfileValue("<object>");
 }
 inline poplar::ProfileValue toProfileValue(const poplar::Type &type) { return type.toString(); }
 inline poplar::ProfileValue toProfileValue(const poplar::Tensor &tensor) {
@@ -40,8 +43,8 @@ template <class T> poplar::ProfileValue toProfileValue(const std::vector<T> &val
 }
 inline poplar::ProfileValue toProfileValue(const poplar::OptionFlags &flags) {
   poplar::ProfileValue::Map map;
-  for (const auto &[name, value] : flags)
-    map.emplace(name, value);
+  for (const auto &flag : flags)
+    map.emplace(flag.first, flag.second);
   return map;
 }
 
@@ -57,15 +60,13 @@ struct ArgType {
 using OpArguments = std::vector<ArgType>;
 
 template <class... Arguments> OpArguments argumentsOf(const std::string &names, const Arguments &...values) {
-  OpArguments list;
   std::istringstream stream(names);
   const auto next = [&] {
     std::string name;
     std::getline(stream >> std::ws, name, ',');
     return name;
   };
-  (list.emplace_back(next(), values), ...);
-  return list;
+  return {ArgType(next(), values)...};
 }
 
 class PoplibsOpDebugInfo : public poplar::DebugInfo {

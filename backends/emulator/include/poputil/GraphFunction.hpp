@@ -1,4 +1,4 @@
-// Parts of a program that are called with different tensors: their arguments are copied to and from the tensors that they were built with.
+// Parts of a program that are called with different tensors: the arguments are copied to and from the tensors the function was built with.
 #ifndef SNNC_POPUTIL_GRAPH_FUNCTION_HPP
 #define SNNC_POPUTIL_GRAPH_FUNCTION_HPP
 
@@ -34,10 +34,10 @@ class VoidFunction {
 public:
   using Body = std::function<void(std::vector<poplar::Tensor> &, poplar::program::Sequence &)>;
   using NamedBody = std::function<void(std::vector<poplar::Tensor> &, poplar::program::Sequence &, const poplar::DebugNameAndId &)>;
-  /// `body` fills in created arguments. Where `inlined` is set, a call runs a copy of the program.
+  /// `body` fills created arguments. If `inlined` is set, a call runs a copy of the program.
   VoidFunction(poplar::Graph &graph, Signature signature, Body body, bool inlined = false, const poplar::DebugContext &context = {});
   VoidFunction(poplar::Graph &graph, Signature signature, NamedBody body, bool inlined = false, const poplar::DebugContext &context = {});
-  /// Throws poplibs_error where the number of arguments differs.
+  /// Throws poplibs_error if the number of arguments differs.
   void operator()(std::vector<poplar::Tensor> &arguments, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 
 private:

@@ -1,4 +1,4 @@
-// Options of a library's functions: which there are, and where their values go.
+// Options of a library's functions: their names, and the destinations of their values.
 #ifndef SNNC_POPUTIL_OPTION_PARSING_HPP
 #define SNNC_POPUTIL_OPTION_PARSING_HPP
 
@@ -50,17 +50,16 @@ inline bool asBool(const poplar::StringRef &value) { return asEnum<bool>(value, 
 
 } // namespace parse
 
-/// What is done with the value of one option.
+/// The handling of the value of one option.
 class OptionHandler {
 public:
-  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, poplar::StringRef>>>
+  template <class F, class = decltype(std::declval<F &>()(std::declval<poplar::StringRef>()))>
   OptionHandler(F handler) : handler_(std::move(handler)) {}
   void parseValue(poplar::StringRef value) const { handler_(value); }
 
   template <class T, class Values = std::map<std::string, T>> static OptionHandler createWithEnum(T &output, Values &&values) {
-    return OptionHandler([&output, known = std::map<std::string, T>(std::forward<Values>(values))](poplar::StringRef value) {
-      output = parse::asEnum<T>(value, known);
-    });
+    const std::map<std::string, T> known(std::forward<Values>(values));
+    return OptionHandler([&output, known](poplar::StringRef value) { output = parse::asEnum<T>(value, known); });
   }
   template <class T> static OptionHandler createWithInteger(T &output) {
     return OptionHandler([&output](poplar::StringRef value) { output = T(parse::asInteger<long long>(value)); });
@@ -98,7 +97,7 @@ private:
   std::function<void(poplar::StringRef)> handler_;
 };
 
-/// The options that a function takes.
+/// The options of a function.
 class OptionSpec {
 public:
   OptionSpec(std::initializer_list<std::pair<const std::string, OptionHandler>> handlers) : handlers_(handlers) {}

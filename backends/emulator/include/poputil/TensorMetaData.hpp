@@ -1,4 +1,4 @@
-// What an operation keeps with a tensor that it made.
+// Data that an operation attaches to a tensor that it made.
 #ifndef SNNC_POPUTIL_TENSOR_META_DATA_HPP
 #define SNNC_POPUTIL_TENSOR_META_DATA_HPP
 #include <memory>

@@ -1,4 +1,4 @@
-// Where the elements of tensors go.
+// Mapping of tensors' elements to tiles.
 #ifndef SNNC_POPUTIL_TILE_MAPPING_HPP
 #define SNNC_POPUTIL_TILE_MAPPING_HPP
 
@@ -20,28 +20,28 @@ std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::G
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Target &target, std::vector<std::size_t> shape,
                                                                  unsigned minElementsPerTile, unsigned grainSize, unsigned offset = 0,
                                                                  bool ascendingOrder = true);
-/// With at least 128 bytes on a tile and grains of 8 bytes.
+/// With at least 128 bytes per tile and grains of 8 bytes.
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph &graph, const poplar::Tensor &tensor,
                                                                  unsigned offset = 0, bool ascendingOrder = true);
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Target &target, const std::vector<std::size_t> &shape,
                                                                  poplar::Type elementType, unsigned offset = 0, bool ascendingOrder = true);
-/// And the tile after the last one that holds elements.
+/// Also returns the tile after the last one that contains elements.
 std::pair<poplar::Graph::TileToTensorMapping, unsigned> calcLinearTileMappingAndNewOffset(const poplar::Graph &graph, const poplar::Tensor &tensor,
                                                                                           unsigned offset = 0);
-/// A tile that depends on the shape, so that small tensors do not all begin on tile 0.
+/// A tile that depends on the shape, so that not all small tensors start on tile 0.
 std::size_t chooseMappingOffset(std::size_t numTiles, const std::vector<std::size_t> &shape, std::size_t seed = 0x9e3779b9u);
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize,
                        unsigned offset = 0, bool ascendingOrder = true);
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor);
-/// Elements without a tile get one.
+/// Maps elements that have no tile.
 void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset, bool ascendingOrder = true);
 void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize,
                                  unsigned offset, bool ascendingOrder = true);
-/// The difference of the most and the fewest elements on a tile.
+/// The difference between the largest and smallest number of elements on a tile.
 unsigned getTileImbalance(const poplar::Graph::TileToTensorMapping &mapping, unsigned minElementsPerTile = 0, unsigned grainSize = 1);
 unsigned getTileImbalance(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile = 0,
                           unsigned grainSize = 1);
-/// Its elements go to the same tiles of another IPU.
+/// Its elements are on the same tiles of another IPU.
 poplar::Tensor cloneToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned ipu, const poplar::DebugContext &context = {},
                           poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
 /// A copy of `tensor` on another IPU, filled by `prog`.
@@ -52,29 +52,29 @@ poplar::Tensor copyToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, pop
 poplar::Tensor createIpuCopy(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned ipu, poplar::Tensor &copySrc, poplar::Tensor &copyDst,
                              const poplar::DebugContext &context = {},
                              poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
-/// A clone on the tiles of another virtual graph that have the same numbers.
+/// A clone on the tiles with the same numbers in another virtual graph.
 poplar::Tensor cloneToGraph(poplar::Graph &srcGraph, poplar::Graph &dstGraph, const poplar::Tensor &tensor, const poplar::DebugContext &context = {},
                             poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// A clone in which every element is one of its own: where elements appear several times it is mapped linearly. And the next offset.
+/// A clone without aliases: if elements occur several times it is mapped linearly. Also returns the next offset.
 std::pair<poplar::Tensor, unsigned> cloneAndExpandAliasing(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset = 0,
                                                            const poplar::DebugContext &context = {});
-/// A vector as long as dimension `dim`, to be broadcast over `fullTensor`, on the tiles where the first elements of its slices are.
+/// A vector as long as dimension `dim`, to be broadcast over `fullTensor`, on the tiles of the first elements of its slices.
 poplar::Tensor createBroadcastOperand(poplar::Graph &graph, const poplar::Tensor &fullTensor, const poplar::Type &type, unsigned dim,
                                       bool ditherMapping = false, const poplar::DebugContext &context = {});
-/// The tile that a mapping with an offset uses as its n-th, and back.
+/// The n-th tile of a mapping with an offset, and the inverse.
 unsigned transformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending);
 unsigned invTransformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending);
 
-/// Where vertices read tensors, and mappings that follow it.
+/// Records where vertices read tensors, and maps tensors accordingly.
 class TensorUseTracker {
 public:
   enum class MappingMethod { OptimizeHaloRegions, ConstrainMappingToUsedTiles, None };
-  /// Where to start, and in which order, concerns elements that no vertex uses: these stay unmapped.
+  /// The start and the order apply to elements that no vertex uses: these stay unmapped.
   explicit TensorUseTracker(unsigned numTiles, unsigned startTile = 0, bool ascendingMappingOrder = true);
   /// A vertex of `tile` uses the elements.
   void add(const poplar::Graph &graph, unsigned tile, const poplar::Tensor &tensor);
   void add(TensorUseTracker other);
-  /// Elements that several tiles use are cut among them in grains; with `extendPartialUsage` unused elements of a tensor follow used ones.
+  /// Elements used by several tiles are divided among them in grains; with `extendPartialUsage` unused elements of a tensor follow used ones.
   void mapTensorsByUse(poplar::Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage = false,
                        MappingMethod method = MappingMethod::None);
   bool empty() const { return uses_.empty(); }
@@ -88,7 +88,7 @@ private:
   std::vector<Use> uses_;
 };
 
-/// Whether two elements that follow each other along the dimension lie on different tiles, or IPUs.
+/// Whether two consecutive elements along the dimension are on different tiles, or IPUs.
 bool dimIsSplitOverTiles(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned dimension);
 bool dimIsSplitOverIPUs(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned dimension);
 

@@ -11,12 +11,12 @@
 #include <poplar/Tensor.hpp>
 #include <poputil/exceptions.hpp>
 namespace poputil {
-/// Ranges cut into at most `maxPartitions` lists of about the same size, in grains.
+/// Ranges split into at most `maxPartitions` lists of similar size, in grains.
 std::vector<std::vector<poplar::Interval>> splitRegions(const std::vector<poplar::Interval> &regions, unsigned grainSize,
                                                         unsigned maxPartitions, unsigned minElementsPerPartition = 0,
                                                         unsigned maxElementsPerPartition = UINT_MAX,
                                                         unsigned maxElementsPerRegion = UINT_MAX);
-/// Ranges of lists that are contiguous in memory, cut between and inside the lists.
+/// Ranges of lists that are contiguous in memory, split between and inside the lists.
 std::vector<std::vector<std::vector<poplar::Interval>>> splitRegions(const std::vector<std::vector<poplar::Interval>> &regions, unsigned grainSize,
                                                                      unsigned maxPartitions, unsigned minElementsPerPartition = 0,
                                                                      unsigned maxElementsPerPartition = UINT_MAX,
@@ -30,7 +30,7 @@ std::vector<std::vector<std::vector<poplar::Interval>>> splitRegionsBetweenWorke
 void mergeAdjacentRegions(std::vector<poplar::Interval> &regions);
 void mergeAdjacentRegions(std::vector<std::vector<poplar::Interval>> &mapping);
 std::vector<poplar::Interval> flattenIntervals(const std::vector<std::vector<poplar::Interval>> &intervals);
-/// What puts back in order the elements that `intervals` picked.
+/// The permutation that reverses the selection of elements by `intervals`.
 std::vector<poplar::Interval> calculateUnshufflingIntervals(const std::vector<poplar::Interval> &intervals);
 /// The same for the workers of a tile.
 std::vector<std::vector<poplar::Interval>> splitRegionsBetweenWorkers(const poplar::Target &target,
@@ -45,7 +45,7 @@ poplar::Tensor duplicate(poplar::Graph &graph, const poplar::Tensor &in, poplar:
 /// N copies as slices of a new first dimension.
 poplar::Tensor cloneN(poplar::Graph &graph, const poplar::Tensor &t, unsigned N, const poplar::DebugContext &context = {},
                       poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// The index of each dimension for a flat one, and back.
+/// The index in each dimension for a flat index, and the inverse.
 template <class T> std::vector<T> unflattenIndex(const std::vector<T> &shape, std::size_t index) {
   std::vector<T> indices(shape.size());
   for (std::size_t d = shape.size(); d-- > 0; index /= shape[d])
@@ -58,13 +58,13 @@ template <class T> std::size_t flattenIndex(const std::vector<T> &shape, const s
     index = index * shape[d] + indices[d];
   return index;
 }
-/// Sizes of `splitCount` parts of a range, as even as can be, the larger ones spread among the others.
+/// Sizes of `splitCount` parts of a range, as even as possible, with the larger ones distributed among the others.
 std::vector<int> balancedPartition(int rangeUpperBound, int splitCount);
-/// What the number becomes in half precision.
+/// The number rounded to half precision.
 double castToDeviceHalfValue(const poplar::Target &target, double input);
-/// Whether HALF, as the output, holds a number up to a relative `tolerance`; FLOAT holds all.
+/// Whether the output type HALF represents a number up to a relative `tolerance`; FLOAT represents all.
 bool checkAccuracyWhenCast(const poplar::Target &target, double input, poplar::Type inputType, poplar::Type outputType, double tolerance);
-/// Split each dimension from `startDim` on by its factor, which must divide it; the factors follow the quotients.
+/// Splits each dimension from `startDim` on by its factor, which must divide it; the factors follow the quotients.
 /// `unfactorDims` reverses this.
 poplar::Tensor factorDims(const poplar::Tensor &t, const std::vector<std::size_t> &factors, unsigned startDim = 0);
 poplar::Tensor unfactorDims(const poplar::Tensor &t, unsigned numDims, unsigned startDim = 0);

@@ -1,9 +1,10 @@
-// Names of vertices that are made from templates.
+// Names of vertices made from templates.
 #ifndef SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
 #define SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <poplar/StringRef.hpp>
 #include <poplar/Type.hpp>
@@ -27,7 +28,8 @@ template <class T> std::string templateArgument(const T &value) { return VertexT
 /// templateVertex("Sum", FLOAT, 4) is "Sum<float,4>".
 template <class First, class... Rest> std::string templateVertex(const std::string &name, const First &first, const Rest &...rest) {
   std::string text = name + "<" + templateArgument(first);
-  ((text += "," + templateArgument(rest)), ...);
+  for (const std::string &argument : std::vector<std::string>{templateArgument(rest)...})
+    text += "," + argument;
   return text + ">";
 }
 inline std::string templateVertex(const std::string &name) { return name; }

@@ -21,11 +21,12 @@
 #define CODELET_SCALAR_VAL(field, type) const auto field = vertex.getFieldInfo(#field).getInitialValue<type>(target)
 #define CODELET_VECTOR_VALS(field, type) const auto field = vertex.getFieldInfo(#field).getInitialValues<type>(target)
 
-namespace poputil::internal {
+namespace poputil {
+namespace internal {
 
 using PerfEstimatorTable = std::vector<std::pair<std::string, poplar::PerfEstimateFunc>>;
 
-/// The type `codelet<arguments>` and its estimator, which is given the arguments too.
+/// The type `codelet<arguments>` and its estimator, which gets the arguments too.
 template <class F, class... Arguments>
 std::pair<std::string, poplar::PerfEstimateFunc> makePerfEstimatorEntry(const std::string &codelet, F estimator, const Arguments &...arguments) {
   return {templateVertex(codelet, arguments...),
@@ -33,10 +34,11 @@ std::pair<std::string, poplar::PerfEstimateFunc> makePerfEstimatorEntry(const st
 }
 
 inline void registerPerfFunctions(poplar::Graph &graph, const PerfEstimatorTable &table) {
-  for (const auto &[type, estimator] : table)
-    graph.registerPerfEstimator(type, estimator);
+  for (const auto &entry : table)
+    graph.registerPerfEstimator(entry.first, entry.second);
 }
 
-} // namespace poputil::internal
+} // namespace internal
+} // namespace poputil
 
 #endif

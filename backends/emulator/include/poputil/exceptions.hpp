@@ -1,4 +1,4 @@
-// The error of the libraries.
+// The error type of the libraries.
 #ifndef SNNC_POPUTIL_EXCEPTIONS_HPP
 #define SNNC_POPUTIL_EXCEPTIONS_HPP
 

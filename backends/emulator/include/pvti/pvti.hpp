@@ -1,4 +1,4 @@
-// Trace points of a host program: taken, and not kept.
+// Trace points of a host program: accepted and ignored.
 #ifndef SNNC_PVTI_PVTI_HPP
 #define SNNC_PVTI_PVTI_HPP
 

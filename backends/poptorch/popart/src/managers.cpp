@@ -1,4 +1,4 @@
-// Operations that libraries registered when they were loaded.
+// Registries of the operations, and of their Poplar implementations, that loaded libraries have registered.
 #include <popart/opmanager.hpp>
 #include <popart/popx/opxmanager.hpp>
 
@@ -23,7 +23,7 @@ void OpManager::registerOp(const OperatorIdentifier &id, OpFactoryFunc make) { o
 std::unique_ptr<Op> OpManager::create(const OperatorIdentifier &id, const Attributes &attributes) {
   const auto found = operations().find(id);
   if (found == operations().end())
-    throw error("no library that is loaded registers the operation {}", id);
+    throw error("no loaded library registers the operation {}", id);
   const Op::Settings settings;
   return found->second(OpCreatorInfo{id, settings, attributes});
 }
@@ -35,7 +35,7 @@ void OpxManager::registerOpx(const OperatorIdentifier &id, OpxFactoryFunc make) 
 std::unique_ptr<Opx> OpxManager::createOpx(Op *op, Devicex *device) {
   const auto found = lowerings().find(op->opid);
   if (found == lowerings().end())
-    throw error("the operation {} has no Poplar side", op->opid);
+    throw error("the operation {} has no Poplar implementation", op->opid);
   return found->second(op, device);
 }
 

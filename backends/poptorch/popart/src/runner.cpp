@@ -1,4 +1,4 @@
-// Runs one operation at a time on the emulator, each on a graph of its own, so that nothing but tensors passes between them.
+// Runs single operations on the emulator, each in its own graph, so that only tensors are exchanged between them.
 #include <popart/opmanager.hpp>
 #include <popart/popx/opxmanager.hpp>
 
@@ -36,11 +36,11 @@ poplar::Type type_of(const TensorInfo &info) {
   case DataType::INT32:
     return poplar::INT;
   default:
-    throw popart::error("the stand-in of PopART passes float and int32 tensors alone");
+    throw popart::error("the substitute for PopART supports only float and int32 tensors");
   }
 }
 
-/// An operation with what it was lowered to: the graph of the first of several IPUs, as if a block put it there.
+/// A lowered operation: its graph is that of the first IPU, as if a block put it there.
 class Running {
 public:
   Running(std::unique_ptr<Op> made, const std::string &machine, unsigned tile_number, unsigned ipu_number)
@@ -48,7 +48,7 @@ public:
         graph(device.getTarget()), own(ipu_number == 1 ? graph.getTopLevelGraph() : graph.createVirtualGraph(0, device.getTarget().getTilesPerIPU())),
         lowering(own) {}
 
-  /// `forward`: the operation whose gradient this is; what both read lies as that operation chooses.
+  /// Lowers the operation. `forward` is given for a gradient: shared inputs have the layout that the forward operation chose.
   void lower(Op *forward = nullptr) {
     op->setup();
     opx = popart::popx::OpxManager::createOpx(op.get(), &lowering);
@@ -59,9 +59,9 @@ public:
     opx->grow(program);
     for (const auto &[index, info] : op->outputs) {
       if (lowering.outputs.count(index) == 0)
-        throw popart::error("{} did not give output {}", op->opid, index);
+        throw popart::error("{} did not return output {}", op->opid, index);
       if (reaches_others(lowering.outputs.at(index)))
-        throw popart::error("{} gives output {} on tiles of other IPUs than its own", op->opid, index);
+        throw popart::error("{} returns output {} on tiles of other IPUs than its own", op->opid, index);
       graph.createHostRead("out" + std::to_string(index), lowering.outputs.at(index));
     }
     engine = std::make_unique<poplar::Engine>(graph, program);
@@ -123,7 +123,7 @@ private:
     return maker.getInputCreatorType(index) == popart::popx::InputCreatorType::CanCreate && maker.mustExistBeforeCreate(index).empty();
   }
 
-  /// Equal parts on all tiles, as PopART lays a tensor that no operation creates.
+  /// Spreads a tensor that no operation creates evenly over all tiles, as PopART does.
   poplar::Tensor spread(const std::string &name, const TensorInfo &info) {
     const poplar::Tensor made = own.addVariable(type_of(info), info.shape_szt(), name);
     const poplar::Tensor flat = made.flatten();
@@ -134,7 +134,7 @@ private:
   }
 };
 
-/// Nothing, and the error kept, when `work` throws.
+/// Calls `work`; if it throws, stores the error and returns a default value.
 template <class Work> auto guarded(const Work &work) -> decltype(work()) {
   try {
     return work();
@@ -152,7 +152,7 @@ extern "C" {
 
 const char *snnc_popart_error(void) { return last_error.c_str(); }
 
-/// Opens an operation; `sizes` holds the shapes of all inputs behind each other. Null: an error.
+/// Opens an operation; `sizes` contains the concatenated shapes of all inputs. Returns null on an error.
 void *snnc_popart_open(const char *domain, const char *name, unsigned version, unsigned attributes, const char *const *keys,
                        const char *const *values, unsigned inputs, const unsigned *ranks, const std::int64_t *sizes, const char *machine,
                        unsigned tiles, unsigned ipus) {
@@ -168,7 +168,7 @@ void *snnc_popart_open(const char *domain, const char *name, unsigned version, u
   });
 }
 
-/// Opens the operation of the gradient. Null: there is none, or an error.
+/// Opens the gradient operation. Returns null if the operation has none, or on an error.
 void *snnc_popart_open_gradient(void *forward) {
   return guarded([&]() -> void * {
     last_error = "the operation has no gradient";
@@ -177,7 +177,7 @@ void *snnc_popart_open_gradient(void *forward) {
     if (found.empty())
       return nullptr;
     if (found.size() > 1)
-      throw popart::error("the stand-in of PopART takes one operation for all gradients");
+      throw popart::error("the substitute for PopART supports only one operation for all gradients");
     auto running = std::make_unique<Running>(std::move(found[0]), of->version, of->tiles, of->ipus);
     for (const popart::GradInOutMapper &each : running->op->gradInputInfo())
       running->op->inputs[each.iGrad] = each.type == popart::GradOpInType::In ? of->op->inInfo(each.iNonGrad) : of->op->outInfo(each.iNonGrad);
@@ -192,7 +192,7 @@ int snnc_popart_inputs(void *opened) { return static_cast<int>(static_cast<Runni
 
 int snnc_popart_outputs(void *opened) { return static_cast<int>(static_cast<Running *>(opened)->op->outputs.size()); }
 
-/// The rank of an output; its sizes go to `sizes`, which has room for 8.
+/// Returns the rank of an output and writes its shape to `sizes`, which has room for 8 axes.
 int snnc_popart_output_shape(void *opened, int index, std::int64_t *sizes) {
   return guarded([&] {
     const popart::Shape &shape = static_cast<Running *>(opened)->op->outInfo(index).shape();
@@ -201,7 +201,7 @@ int snnc_popart_output_shape(void *opened, int index, std::int64_t *sizes) {
   });
 }
 
-/// What input `index` of a gradient's operation is: 0 an input of the forward one, 1 an output, 2 the gradient of an output.
+/// Returns the kind of input `index` of a gradient operation: 0: a forward input, 1: a forward output, 2: the gradient of an output.
 int snnc_popart_gradient_input(void *opened, int index, int *of_forward) {
   return guarded([&] {
     for (const popart::GradInOutMapper &each : static_cast<Running *>(opened)->op->gradInputInfo())
@@ -209,16 +209,16 @@ int snnc_popart_gradient_input(void *opened, int index, int *of_forward) {
         *of_forward = each.iNonGrad;
         return static_cast<int>(each.type);
       }
-    throw popart::error("the gradient's operation has no input {}", index);
+    throw popart::error("the gradient operation has no input {}", index);
   });
 }
 
-/// The input of the forward operation whose gradient output `index` is.
+/// Returns the index of the forward input whose gradient output `index` is.
 int snnc_popart_gradient_output(void *opened, int index) {
   return guarded([&] { return static_cast<Running *>(opened)->op->gradOutToNonGradIn().at(index); });
 }
 
-/// 0: done.
+/// Runs the operation; returns 0 on success.
 int snnc_popart_run(void *opened, const void *const *in, void *const *out) {
   bool done = false;
   guarded([&] {

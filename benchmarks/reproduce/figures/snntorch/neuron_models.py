@@ -40,7 +40,7 @@ def points(results: Results) -> tuple[Point, ...]:
             result = results.get(neuron_row(model, batch).key)
             if result is None:
                 continue
-            note = why_missing(result) or f"{model}, batch {batch}: {result['step_ms']:.3g} ms a step"
+            note = why_missing(result) or f"{model}, batch {batch}: {result['step_ms']:.3g} ms per step"
             found.append(Point(f"{model} (predicted)", "predicted", float(batch), result.get("samples_per_s"), note, {"model": model}))
     return tuple(found)
 
@@ -52,7 +52,7 @@ FIGURE: Final = Figure(
     "MNIST as constant values: 784 inputs, 1,000 hidden neurons of the model, 10 outputs, T = 25, Adam, float32, one IPU (GC200), "
     "assumed activity 5 %. "
     "Recurrent models feed back one to one, or all to all.",
-    "samples of a batch",
+    "samples per batch",
     "samples/s",
     rows,
     points,

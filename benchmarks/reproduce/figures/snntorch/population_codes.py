@@ -1,4 +1,4 @@
-"""Population codes: accuracy and time of an update over T and the neurons of a class."""
+"""Population codes: accuracy and time of an update over T and the number of neurons per class."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ GROUPS: Final = (1, 10, 50)
 QUICK_GROUPS: Final = (1, 50)
 SEEDS, QUICK_SEEDS = 5, 1
 REGIME: Final = (
-    "Strokes of a pen as constant values (MNIST was not available): 2,312 inputs, 256 leaky neurons, 10 classes of so many output neurons "
-    "that count together, batch 64, Adam, 10 epochs of 960 samples, snnc's program for the processor, on this machine. "
+    "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 leaky neurons, 10 classes of that many output neurons, "
+    "whose spikes are summed, batch 64, Adam, 10 epochs of 960 samples, snnc's program for the processor, on this machine. "
 )
 
 
 def code_row(steps: int, group: int, seeds: int) -> Row:
-    """Return the row of a number of steps and of neurons a class."""
+    """Return the row of a number of steps and of neurons per class."""
     return Row("population code", {"steps": steps, "group": group, "seeds": seeds})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each number of steps with each number of neurons a class."""
+    """Return each number of steps with each number of neurons per class."""
     steps, groups, seeds = (QUICK_STEPS, QUICK_GROUPS, QUICK_SEEDS) if quick else (STEPS, GROUPS, SEEDS)
     return tuple(code_row(t, group, seeds) for t in steps for group in groups)
 
 
 def accuracy_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons a class: test accuracy, %."""
+    """Return a line for each number of neurons per class: test accuracy, %."""
     return _points(results, lambda result: 100 * fmean(result["accuracy"]))
 
 
 def time_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons a class: milliseconds of an update."""
+    """Return a line for each number of neurons per class: milliseconds of an update."""
     return _points(results, lambda result: float(result["update_ms"]))
 
 
@@ -50,7 +50,7 @@ def _points(results: Results, number: Any) -> tuple[Point, ...]:
                 missing = why_missing(result)
                 spread = [] if missing else [100 * one for one in result["accuracy"]]
                 note = missing or f"accuracy {min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
-                series = f"{group} neuron{'s' * (group > 1)} a class (measured)"
+                series = f"{group} neuron{'s' * (group > 1)} per class (measured)"
                 found.append(Point(series, "measured", float(steps), None if missing else number(result), note))
                 break
     return tuple(found)
@@ -60,7 +60,7 @@ ACCURACY: Final = Figure(
     "population-codes",
     "2211.10725",
     "Population codes: accuracy over T",
-    REGIME + "With more neurons a class, fewer steps are enough, down to one.",
+    REGIME + "With more neurons per class, fewer steps are enough, down to one.",
     "T, steps",
     "test accuracy, %",
     rows,
@@ -75,7 +75,7 @@ TIME: Final = Figure(
     "Population codes: time over T",
     REGIME + "Median of an update.",
     "T, steps",
-    "ms an update",
+    "ms per update",
     rows,
     time_points,
     log_x=True,

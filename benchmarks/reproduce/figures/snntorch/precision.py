@@ -1,4 +1,4 @@
-"""float32 beside float16, and kinds of recurrence: time and memory of each neuron model."""
+"""Time and memory of each neuron model and kind of recurrence, in float32 and float16."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
         for precision in PRECISIONS:
             result = results.get(neuron_row(model, BATCH, precision).key)
             if result is not None:
-                note = why_missing(result) or f"{result['step_ms']:.3g} ms a step" + (
+                note = why_missing(result) or f"{result['step_ms']:.3g} ms per step" + (
                     f"; float16: {result['half']}" if "half" in result else ""
                 )
                 number = result[key] / unit if key in result else None
@@ -51,7 +51,7 @@ CAPTION: Final = (
 TIME: Final = Figure(
     "precision",
     "2211.10725",
-    "Kinds of recurrence, float32 beside float16: throughput",
+    "Kinds of recurrence, float32 and float16: throughput",
     CAPTION + "Recurrent models feed back one to one, or all to all.",
     "neuron model",
     "samples/s",
@@ -61,7 +61,7 @@ TIME: Final = Figure(
 MEMORY: Final = Figure(
     "precision-memory",
     "2211.10725",
-    "Kinds of recurrence, float32 beside float16: memory",
+    "Kinds of recurrence, float32 and float16: memory",
     CAPTION + "The fullest tile of 624 KiB.",
     "neuron model",
     "KiB on the fullest tile",

@@ -18,7 +18,7 @@ def points(results: Results) -> tuple[Point, ...]:
         for training, share in SHARES.items():
             if training in runs:
                 own = runs[training]
-                note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes a sample and step; {own.origin}"
+                note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes per sample and step; {own.origin}"
                 found.append(Point(f"{called} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
     return tuple(found)
 

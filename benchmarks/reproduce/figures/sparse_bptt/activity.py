@@ -33,9 +33,9 @@ FIGURE: Final = Figure(
     "Training throughput over activity",
     "N-MNIST inputs (2,312), three hidden layers of 978 neurons that fill one IPU, T = 100, batch 48, Adam. A hidden layer's "
     "capacity K is the "
-    "given share of its neurons, and every window is full. A program without events moves and multiplies every value, whatever the "
-    "activity; snnc emits one that does not use the "
-    "IPU's matrix units, so the bound of a program that does is drawn as well.",
+    "given share of its neurons, and every window is full. A program without events moves and multiplies every value at any "
+    "activity; snnc's does not use the "
+    "IPU's matrix units, so the bound of a program that does is also drawn.",
     "capacity K, % of a layer",
     "samples/s",
     rows,

@@ -1,4 +1,4 @@
-"""The capacity that training needs: the most spikes of a layer in a step, epoch by epoch."""
+"""The capacity that training would need to drop no spike: the largest number of spikes of a layer in a step, by epoch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ EPOCHS, QUICK_EPOCHS = 20, 8
 
 
 def capacity_row(bound: float | None, epochs: int) -> Row:
-    """Return the row of a training with a bound on rates, or without."""
+    """Return the row of a training run with or without a bound on rates."""
     return Row("spikes over training", {"bound": bound, "epochs": epochs})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return both trainings."""
+    """Return both training runs."""
     return tuple(capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each training, layer, and largest or mean number of spikes."""
+    """Return a line for each training run, layer, and largest or mean number of spikes."""
     found: list[Point] = []
     for bound in BOUNDS:
         result = next((results[key] for n in (EPOCHS, QUICK_EPOCHS) if (key := capacity_row(bound, n).key) in results), None)
@@ -43,13 +43,13 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "capacity",
     "2311.04386",
-    "Capacity that is needed over training",
-    "Spikes of a hidden layer in a step and sample, % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
-    "training. A capacity K below the largest number drops spikes. Two hidden layers on strokes of a pen, T = 20, no capacity in "
-    "training; with the bound on rates of the published recipe and without. snnc's program for the processor, on this machine; spikes "
+    "Required capacity during training",
+    "Spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
+    "training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no capacity in "
+    "training, with and without the bound on rates of the published recipe. snnc's program for the processor, on this machine; spikes "
     "counted by the reference.",
     "epoch",
-    "spikes of a step, % of the layer",
+    "spikes per step, % of the layer",
     rows,
     points,
     log_y=False,

@@ -14,10 +14,10 @@ SCHEDULES: Final = {
     NARROW: "10 %, schedule off: at its end value from the start",
     DEFAULT_WEIGHTS: "10 %, schedule off, PyTorch's default weights",
 }
-"""Trainings with the schedule on and off, and how each is called."""
+"""Labels of the training runs with and without the schedule."""
 REGIME: Final = (
     "Test accuracy after each epoch, mean of the seeds; the range is in the table. Four layers of weights (hidden layers of 1,024, 512 and "
-    "256), 960 training samples, T = 50, batch 48, Adam. N-MNIST and SHD were not available: the data are made by seed. "
+    "256), 960 training samples, T = 50, batch 48, Adam. N-MNIST and SHD were not available: the data are synthetic. "
 )
 
 
@@ -71,9 +71,9 @@ SCHEDULE: Final = Figure(
     "schedules",
     "2311.04386",
     "Schedule of the second threshold on and off",
-    REGIME + "Strokes of a pen. The schedule lets all neurons take gradient at first and narrows the window to 0.1 below the threshold; "
-    "off means that it is narrow from the first update. With weights that let every layer fire it learns either way; with default weights "
-    "(few neurons near the threshold) it does not without the schedule.",
+    REGIME + "Pen strokes. With the schedule all neurons receive gradient at first, and the window narrows to 0.1 below the threshold; "
+    "without it, the window is narrow from the first update. With weights that make every layer fire, the network learns in both cases; "
+    "with default weights (few neurons near the threshold) it does not learn without the schedule.",
     "epoch",
     "test accuracy, %",
     no_rows,

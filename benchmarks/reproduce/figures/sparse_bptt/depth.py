@@ -47,7 +47,7 @@ FIGURE: Final = Figure(
     "depth",
     "2311.04386",
     "Accuracy over depth",
-    "Strokes of a pen as events (N-MNIST was not available): hidden layers of 256 neurons, T = 20, batch 48, Adam, 10 epochs of 960 "
+    "Pen strokes as events (N-MNIST was not available): hidden layers of 256 neurons, T = 20, batch 48, Adam, 10 epochs of 960 "
     "samples, the published schedule and a bound on rates; snnc's program for the processor, on this machine.",
     "hidden layers",
     "test accuracy, %",

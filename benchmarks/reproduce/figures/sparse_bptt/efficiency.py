@@ -21,7 +21,7 @@ def points(results: Results) -> tuple[Point, ...]:
     for n in scaling.SIZES:
         for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
             steps = ((x, results.get(plan_row(scaling.NET.format(x, n), strategy).key)) for x in (*scaling.IPUS, *scaling.PODS))
-            found += _efficiencies(f"weak, {n} neurons a tile, {who} (predicted)", steps, strong=False)
+            found += _efficiencies(f"weak, {n} neurons per tile, {who} (predicted)", steps, strong=False)
     for net, ipus in strong_scaling.NETS.items():
         steps = ((x, results.get(strong_scaling.strong_row(net, x).key)) for x in ipus)
         found += _efficiencies(f"strong, {strong_scaling.named(net)} (predicted)", steps, strong=True)
@@ -35,16 +35,16 @@ def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: b
         return []
     first, ms = known[0]
     return [
-        Point(series, "predicted", float(x), 100 * ms / own * (first / x if strong else 1.0), f"{own:.3g} ms a step") for x, own in known
+        Point(series, "predicted", float(x), 100 * ms / own * (first / x if strong else 1.0), f"{own:.3g} ms per step") for x, own in known
     ]
 
 
 FIGURE: Final = Figure(
     "efficiency",
     "2311.04386",
-    "Efficiency of scaling",
-    "Of the two figures above, 100 % is the smallest number of IPUs that was predicted. Weak: the step of the small network over that of "
-    "the large one. Strong: the same with one network, divided by the IPUs that were added.",
+    "Scaling efficiency",
+    "For the two figures above; 100 % is the smallest predicted number of IPUs. Weak: the step time of the small network divided by that "
+    "of the large one. Strong: the same with one network, divided by the ratio of the numbers of IPUs.",
     "IPUs",
     "efficiency, %",
     rows,

@@ -1,4 +1,4 @@
-"""The 12 timings of the published log, over layers and activities, beside what snnc and a model of the published program predict."""
+"""The 12 timings of the published log over layers and activities, with the predictions of snnc and of a model of the published program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def points(results: Results) -> tuple[Point, ...]:
             "published",
             x,
             1e3 * BATCH / run.logged_ms,
-            f"{run.logged_ms:g} ms a step, whole ms as Keras printed them",
+            f"{run.logged_ms:g} ms per step, whole ms as printed by Keras",
             {"net": run.name},
         )
         for (x, _), run in zip(places, logged_runs(), strict=True)
@@ -42,7 +42,7 @@ FIGURE: Final = Figure(
     "Training throughput over layers and activity: the published log",
     "N-MNIST inputs, 2 to 5 hidden layers (h) that fill one IPU, capacity 1, 5 and 10 % (a), T = 100, batch 48, Adam. The log "
     "records neither its "
-    "clock nor its activity: snnc's rows use the activity that a simulation with the logged weight limits gives, and 1.33 GHz.",
+    "clock nor its activity: snnc's rows use the activity of a simulation with the logged weight limits, and 1.33 GHz.",
     "hidden layers and capacity",
     "samples/s",
     rows,

@@ -29,8 +29,8 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "memory",
     "2311.04386",
-    "Memory of one IPU by what it holds",
-    "Sum over all tiles as snnc's program lies in memory. An IPU (GC200) has 897 MiB.",
+    "Memory of one IPU by category",
+    "Sum over all tiles for snnc's program. An IPU (GC200) has 897 MiB.",
     "network",
     "MiB",
     rows,

@@ -28,11 +28,11 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "neurons-per-tile",
     "2311.04386",
-    "Training throughput over neurons a tile",
-    "SHD inputs (700), hidden layers that fill one IPU with so many neurons on each of its 1,471 tiles (three layers for each two "
+    "Training throughput over neurons per tile",
+    "SHD inputs (700), hidden layers that fill one IPU with that many neurons on each of its 1,471 tiles (three layers for every two "
     "neurons), T = 100, "
     "batch 24, SGD, capacity 5 %. A point without a mark does not fit.",
-    "neurons a tile",
+    "neurons per tile",
     "samples/s",
     rows,
     points,

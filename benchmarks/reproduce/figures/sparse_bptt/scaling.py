@@ -29,8 +29,8 @@ def points(results: Results) -> tuple[Point, ...]:
     found: list[Point] = []
     for n in SIZES:
         places = [(float(x), NET.format(x, n)) for x in (*IPUS, *PODS)]
-        found += throughput(results, places, SNNC, f"snnc's program, {n} neurons a tile (predicted)")
-        found += throughput(results, places, PUBLISHED, f"the paper's program, {n} neurons a tile (predicted by a model of it)")
+        found += throughput(results, places, SNNC, f"snnc's program, {n} neurons per tile (predicted)")
+        found += throughput(results, places, PUBLISHED, f"the paper's program, {n} neurons per tile (predicted by a model of it)")
     return tuple(found)
 
 
@@ -38,9 +38,9 @@ FIGURE: Final = Figure(
     "scaling",
     "2311.04386",
     "Weak scaling over 1 to 64 IPUs",
-    "SHD inputs; the layers of one IPU, times the number of IPUs; T = 100, batch 24, SGD, capacity 5 %. The network of 16 IPUs with "
-    "8 neurons a tile has 188,284 neurons and 184 million weights; so has that of 64 IPUs with 2. The paper went to 16 IPUs; 32 and 64 are "
-    "a POD64. A level line is perfect scaling: as many samples a second of a network that many times larger.",
+    "SHD inputs; the layers of one IPU, times the number of IPUs; T = 100, batch 24, SGD, capacity 5 %. The network for 16 IPUs "
+    "with 8 neurons per tile has 188,284 neurons and 184 million weights, like the one for 64 IPUs with 2. The paper used up to 16 IPUs; "
+    "32 and 64 are a POD64. A horizontal line is perfect scaling: the same samples/s for a network that is larger by the number of IPUs.",
     "IPUs",
     "samples/s",
     rows,

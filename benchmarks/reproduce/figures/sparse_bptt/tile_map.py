@@ -11,7 +11,7 @@ ROW: Final = Row("tile map", {"name": NET})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the one network."""
+    """Return the row of the mapped network."""
     del quick
     return (ROW,)
 
@@ -26,7 +26,7 @@ def points(results: Results) -> tuple[Point, ...]:
     found = []
     for layer in result["layers"]:
         note = (
-            f"{layer['neurons']:,} neurons on {layer['tiles']:,} tiles; {layer['mean_bytes'] / 2**10:,.0f} KiB a tile on average, "
+            f"{layer['neurons']:,} neurons on {layer['tiles']:,} tiles; {layer['mean_bytes'] / 2**10:,.0f} KiB per tile on average, "
             f"{layer['largest_bytes'] / 2**10:,.0f} KiB on the fullest"
         )
         found.append(Point("tiles (predicted)", "predicted", layer["layer"], float(layer["tiles"]), note))

@@ -5,16 +5,16 @@
 
 namespace {
 
-/// Pairs of columns; the last one of an odd number counts as a pair.
+/// Returns the number of pairs of columns; the last column of an odd number counts as a pair.
 [[maybe_unused]] inline unsigned pairs(unsigned columns) { return (columns + 1) / 2; }
 
-/// Sweeps over a list, each with up to `most` pairs.
+/// Returns the number of sweeps over a list, each with up to `most` pairs.
 [[maybe_unused]] inline unsigned sweeps(unsigned columns, unsigned most) { return (pairs(columns) + most - 1) / most; }
 
-/// 1 if the last sweep reads pairs and a single column, which are stored separately.
+/// Returns 1 if the last sweep reads both pairs and a single column, which are stored separately.
 [[maybe_unused]] inline unsigned joined(unsigned columns, unsigned most) { return columns % 2 != 0 && pairs(columns) % most != 1 ? 1 : 0; }
 
-/// Elements of [rows][columns], rounded up so that the next array is aligned, too.
+/// Returns the elements of [rows][columns], rounded up so that the next array is also aligned.
 [[maybe_unused]] inline unsigned long padded(unsigned long rows, unsigned columns) { return (rows * columns + 1) / 2 * 2; }
 
 /// The columns of a sweep: P pairs, and one more column if LAST is 1.
@@ -38,16 +38,16 @@ template <unsigned P, unsigned LAST> struct Held {
   }
 };
 
-/// The same length for the lists of all samples.
+/// Lists of equal length for all samples.
 struct Same {
   unsigned length;
   unsigned operator[](unsigned) const { return length; }
 };
 
-/// Where a list begins: at its first element, unless another worker has the beginning of that sample's list.
+/// Returns the first element of a list for this worker: 0, unless another worker has the beginning of the list.
 template <class Lengths> inline unsigned begin_of(const Lengths &, unsigned) { return 0; }
 
-/// The part that one of `shares` workers takes of the concatenated lists of all samples: an equal share of the elements.
+/// The share of one of `shares` workers in the concatenated lists of all samples, with an equal number of elements.
 template <class Numbers> struct Share {
   Numbers numbers;
   unsigned first = 0, last = 0, skipped = 0, end = 0, runs = 0, elements = 0;
@@ -70,7 +70,7 @@ template <class Numbers> struct Share {
     }
   }
 
-  /// This worker's elements of a sample.
+  /// The number of this worker's elements of a sample.
   unsigned operator[](unsigned s) const {
     if (runs == 0 || s < first || s > last)
       return 0;
@@ -96,7 +96,7 @@ template <template <unsigned, unsigned> class Loop, unsigned C> struct Sweep {
   }
 };
 
-/// Sweeps over `now` columns, at most C.
+/// Runs a sweep over `now` columns, at most C.
 template <template <unsigned, unsigned> class Loop, unsigned C> struct Choose {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == C)
@@ -121,7 +121,7 @@ __attribute__((noinline)) void sweep(const List *lists, unsigned room, Lengths l
   Choose<Loop, 2 * MOST>::run(columns - done, lists, room, lengths, samples, rows + done, last, columns, held + done);
 }
 
-/// Events of all samples.
+/// Returns the number of events of all samples.
 [[maybe_unused]] inline unsigned long total(const unsigned *numbers, unsigned samples) {
   unsigned long found = 0;
   for (unsigned s = 0; s < samples; ++s)
@@ -207,7 +207,7 @@ template <class Use> inline unsigned each_nonzero_row(const float *values, unsig
   return used;
 }
 
-/// Such rows of all samples.
+/// Returns the number of such rows of all samples.
 [[maybe_unused]] inline unsigned long nonzero_rows(const float *values, unsigned width, unsigned samples) {
   unsigned long found = 0;
   for (unsigned s = 0; s < samples; ++s)
@@ -246,11 +246,11 @@ template <unsigned P, unsigned LAST> struct AddNonzeroOuter {
   }
 };
 
-/// Two samples, in one load if they are aligned.
+/// Loads two samples, in one access if they are aligned.
 template <bool ALIGNED> inline float2 two_samples(const float *row) {
   return ALIGNED ? *reinterpret_cast<const float2 *>(row) : float2{row[0], row[1]};
 }
-/// Half numbers are aligned.
+/// Pairs of half values are always aligned.
 template <bool> inline float2 two_samples(const half *row) {
   const half2 pair = *reinterpret_cast<const half2 *>(row);
   return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
@@ -302,7 +302,7 @@ __attribute__((noinline)) void add_products_of_samples(const Delta *rows, unsign
   ChooseSamples<2 * SAMPLE_SWEEP, ALIGNED>::run(samples - s, rows + s, batch, weights, outputs, sums + s * step, step);
 }
 
-/// Two weights of a row; rows of half numbers begin at word boundaries.
+/// Loads two weights of a row; rows of half values begin at word boundaries.
 template <bool ALIGNED> inline float2 two_weights(const float *row) { return two_samples<ALIGNED>(row); }
 template <bool ALIGNED> inline float2 two_weights(const half *row) { return two_samples<ALIGNED>(row); }
 
@@ -333,7 +333,7 @@ add_dots_of_columns(const Delta *rows, const Weight *weights, unsigned outputs, 
     add_dots<1, ALIGNED>(rows, weights + c * stride, outputs, stride, sums + c);
 }
 
-/// Number of passes over the columns in add_dots_of_columns.
+/// Returns the number of passes over the columns in add_dots_of_columns.
 [[maybe_unused]] inline unsigned dot_sweeps(unsigned count) { return count / 4 + count % 4 / 2 + count % 2; }
 
 } // namespace

@@ -1,8 +1,8 @@
-// ---- gradients that come back for some neurons only -----------------------------------------------------------------------------
+// ---- gradients that return to only some neurons ------------------------------------------------------------------------------------
 
 namespace {
 
-/// A window of the backward pass has two numbers per sample: its spikes, and all its entries.
+/// A window of the backward pass has two counts per sample, of spikes and of all entries. This view returns the spikes.
 struct Spikes {
   const unsigned *numbers;
   unsigned operator[](unsigned s) const { return numbers[2 * s]; }
@@ -15,7 +15,7 @@ struct Spikes {
   return found;
 }
 
-/// Their entries.
+/// The view that returns all entries.
 struct Entries {
   const unsigned *numbers;
   unsigned operator[](unsigned s) const { return numbers[2 * s + 1]; }
@@ -23,14 +23,14 @@ struct Entries {
 
 [[maybe_unused]] inline unsigned long entries_of(const unsigned *numbers, unsigned samples) { return total(Spikes{numbers + 1}, samples); }
 
-/// Two columns of a row.
+/// Loads two columns of a row.
 [[maybe_unused]] inline float2 two_columns(const float *row) { return *reinterpret_cast<const float2 *>(row); }
 [[maybe_unused]] inline float2 two_columns(const half *row) {
   const half2 pair = *reinterpret_cast<const half2 *>(row);
   return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
 }
 
-/// Deltas as float16.
+/// Rounds deltas to float16.
 template <unsigned P, unsigned LAST> inline void round_to_half(Held<P, LAST> &held) {
   for (unsigned p = 0; p < P; ++p)
     held.pair[p] = float2{static_cast<float>(static_cast<half>(held.pair[p][0])), static_cast<float>(static_cast<half>(held.pair[p][1]))};
@@ -70,7 +70,7 @@ template <bool ROUNDS> struct ChooseProducts<ROUNDS, 0> {
   template <class... All> static void run(All...) {}
 };
 
-/// The partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
+/// Computes the partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
 template <bool ROUNDS, class Id, class Lengths, class Weight>
 __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const Weight *rows,
                                                 unsigned inputs, unsigned columns, const float *deltas, float *partial, unsigned capacity) {
@@ -85,10 +85,10 @@ __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Le
   }
 }
 
-/// Halving steps of a search in n ascending ids.
+/// Returns the number of steps of a binary search in n ascending ids.
 [[maybe_unused]] inline unsigned halvings(unsigned n) { return n == 0 ? 0 : 32 - static_cast<unsigned>(__builtin_clz(n)); }
 
-/// sums[id - first] += values[e] for the ids in [first, first + count) among n ascending ones; returns their number.
+/// sums[id - first] += values[e] for the ids in [first, first + count) among n ascending ids; returns their number.
 template <class Id> inline unsigned add_own(const Id *__restrict ids, const float *__restrict values, unsigned n, unsigned first,
                                             unsigned count, float *__restrict sums) {
   unsigned at = 0, left = n;

@@ -1,14 +1,14 @@
-// ---- rows of columns stored as half numbers: like those of floats, with 32-bit loads of pairs; sums are floats ---------------------
+// ---- rows of columns stored as half: like rows of floats, with 32-bit loads of pairs; sums are floats -----------------------------
 
 namespace {
 
-/// Two half numbers as floats.
+/// Converts two half values to floats.
 [[maybe_unused]] inline float2 widened(half2 pair) { return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])}; }
 
-/// Length of a row in a copy with its source.
+/// Returns the length of a row in a copy that is stored with its source.
 [[maybe_unused]] inline unsigned even(unsigned columns) { return columns + columns % 2; }
 
-/// sums[c] += value * rows[i][c] of one row.
+/// sums[c] += value * rows[i][c] for one row.
 template <unsigned P, unsigned LAST>
 inline void add_half_row(Held<P, LAST> &held, float value, const half *pair, const half *last, unsigned stride, unsigned i) {
   const half2 *row = reinterpret_cast<const half2 *>(pair + static_cast<unsigned long>(i) * stride);
@@ -18,7 +18,7 @@ inline void add_half_row(Held<P, LAST> &held, float value, const half *pair, con
     held.last += value * static_cast<float>(last[i]);
 }
 
-/// AddRows for half numbers.
+/// AddRows for half values.
 template <unsigned P, unsigned LAST> struct AddHalfRows {
   template <class Id>
   static void run(const Id *__restrict ids, unsigned events, const half *pair, const half *last, unsigned stride, float *sums) {
@@ -35,7 +35,7 @@ template <unsigned P, unsigned LAST> struct AddHalfRows {
   }
 };
 
-/// AddProducts for half numbers.
+/// AddProducts for half values.
 template <unsigned P, unsigned LAST> struct AddHalfProducts {
   static void run(const float *__restrict values, unsigned width, const half *pair, const half *last, unsigned stride, float *sums) {
     Held<P, LAST> held(sums);
@@ -45,7 +45,7 @@ template <unsigned P, unsigned LAST> struct AddHalfProducts {
   }
 };
 
-/// AddNonzeroProducts for half numbers.
+/// AddNonzeroProducts for half values.
 template <unsigned P, unsigned LAST> struct AddNonzeroHalfProducts {
   static void run(const float *__restrict values, unsigned width, const half *pair, const half *last, unsigned stride, float *sums) {
     Held<P, LAST> held(sums);

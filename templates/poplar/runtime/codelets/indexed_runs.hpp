@@ -8,7 +8,7 @@ template <class Number> struct RunTable {
   const Number *rows, *place, *start, *length;
 };
 
-/// Loop counts: halving steps in a list, events and keys that were read, rows, runs, their values, values times samples.
+/// Trip counts: steps of binary searches, events and keys that were read, rows, runs, values of runs, values times samples.
 struct Trips {
   unsigned long searches = 0, lookups = 0, found = 0, runs = 0, values = 0, products = 0;
 };
@@ -27,17 +27,17 @@ inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips
   }
 }
 
-/// Less than all values.
+/// The lowest float.
 [[maybe_unused]] constexpr float LOWEST = -3.402823466e+38f;
 
-/// Keeps the smallest entry, counted from 1; 0 means none.
+/// Keeps the smallest entry, counted from 1; 0: none yet.
 [[maybe_unused]] inline void choose_first(float &chosen, unsigned entry) {
   const float number = static_cast<float>(entry + 1);
   if (chosen == 0.0f || number < chosen)
     chosen = number;
 }
 
-/// The first of the ascending ids that is at least `low`.
+/// Returns the index of the first of the ascending ids that is at least `low`.
 template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, unsigned events, unsigned low, Trips &trips) {
   unsigned first = 0;
   for (unsigned left = low > 0 ? events : 0; left > 0; ++trips.searches) {
@@ -49,7 +49,7 @@ template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, u
   return first;
 }
 
-/// Calls use(row) for the row of each event that has one, if rows are consecutive from `low` on.
+/// Calls use(row) for the row of each event, if it has one; rows are consecutive from `low` on.
 template <class Id, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, unsigned low, unsigned span, Trips &trips, const Use &use) {
   for (unsigned e = first_from(ids, events, low, trips); e < events; ++e) {
@@ -61,7 +61,7 @@ template <class Id, class Use>
   }
 }
 
-/// The same if rows have keys; events and keys both ascend.
+/// The same if rows have keys; both events and keys ascend.
 template <class Id, class Number, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, Trips &trips, const Use &use) {
   unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], trips) : events;
@@ -90,13 +90,13 @@ template <class Number, class Use>
   trips.lookups += span;
 }
 
-/// sums[place] += value * weights[start]; weights are floats or half numbers.
+/// sums[place] += value * weights[start]; weights are float or half.
 template <bool SINGLE, class Number, class Weight>
 inline void add_runs(const RunTable<Number> &table, unsigned row, float value, const Weight *weights, float *sums, Trips &trips) {
   each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += value * static_cast<float>(weights[start]); });
 }
 
-/// sums[place] += biases[start - weights]: biases have numbers from `weights` on.
+/// sums[place] += biases[start - weights]: the indices of biases begin at `weights`.
 template <bool SINGLE, class Number> [[maybe_unused]] inline void
 add_biases(const RunTable<Number> &table, unsigned row, const float *biases, unsigned weights, float *sums, Trips &trips) {
   each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += biases[start - weights]; });

@@ -1,4 +1,4 @@
-// ---- equations of one neuron (float), or of two consecutive ones (float2) ---------------------------------------------------------
+// ---- operations of equations on one neuron (float) or on two consecutive ones (float2) ---------------------------------------------
 
 namespace {
 
@@ -17,7 +17,7 @@ template <> [[maybe_unused]] inline float2 load<float2>(const float *from) { ret
   to[apart] = value[1];
 }
 
-/// As half numbers.
+/// Stores values as half.
 [[maybe_unused]] inline void store(half *to, float value, unsigned long = 1) { *to = static_cast<half>(value); }
 [[maybe_unused]] inline void store(half *to, float2 value, unsigned long apart = 1) {
   to[0] = static_cast<half>(value[0]);
@@ -30,10 +30,10 @@ template <> [[maybe_unused]] inline float2 load<float2>(const float *from) { ret
 [[maybe_unused]] inline float sum_of(float value) { return value; }
 [[maybe_unused]] inline float sum_of(float2 value) { return value[0] + value[1]; }
 
-/// The result of comparing two pairs.
+/// The type of the comparison of two pairs.
 using Compared = decltype(float2{} > float2{});
 
-/// 1 if a comparison holds, else 0.
+/// Returns 1 if a comparison is true, else 0.
 [[maybe_unused]] inline float ones(bool holds) { return holds ? 1.0f : 0.0f; }
 [[maybe_unused]] inline float2 ones(Compared holds) { return float2{ones(holds[0] != 0), ones(holds[1] != 0)}; }
 

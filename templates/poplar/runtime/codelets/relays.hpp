@@ -5,24 +5,24 @@ namespace {
 /// Ids are moved as whole words: two 16-bit ids or one 32-bit id.
 typedef unsigned __attribute__((may_alias)) Word;
 
-/// Words of this many ids.
+/// Returns the number of words of `ids` ids.
 template <class Id> inline unsigned id_words(unsigned ids) { return (ids * sizeof(Id) + 3) / 4; }
 
-/// A mask unit, which has one of three forms: 32 neurons that may have spiked, in one word; 16 neurons, with spikes in the upper half of a
-/// word and neurons that only receive gradient in the lower; or 32 and 32 in two words. The first neuron is the highest bit.
+/// The three forms of a mask unit: spikes of 32 neurons, in one word; 16 neurons, with spikes in the upper half of a
+/// word and neurons that only receive gradient in the lower half; or both for 32 neurons, in two words. The first neuron is the highest bit.
 enum class Mask { SPIKES, HALVES, PAIRS };
 
-/// One worker's piece of a relay's mask; see relay_pieces() in populations.hpp.
+/// A piece of a relay's mask for one worker; see relay_pieces() in populations.hpp.
 struct Piece {
   unsigned sample, place, run, units, begin, from, to, head, tail;
 };
 
-/// The pieces of all workers: [WORKERS + 1] indices of their first pieces, then the pieces.
+/// Returns a piece. `pieces` contains [WORKERS + 1] indices of the workers' first pieces, then the pieces.
 [[maybe_unused]] inline const Piece &piece_of(const unsigned *pieces, unsigned number) {
   return *reinterpret_cast<const Piece *>(&pieces[WORKERS + 1 + number * (sizeof(Piece) / sizeof(unsigned))]);
 }
 
-/// Ids that a worker finds: spikes upwards from the start of its space, neurons that only receive gradient downwards from its end.
+/// The ids that a worker finds: spikes from the start of its space upwards, neurons that only receive gradient from its end downwards.
 struct Found {
   unsigned *up, *down;
   unsigned runs = 0, groups = 0, singles = 0, hits = 0;
@@ -42,7 +42,7 @@ struct Found {
     }
   }
 
-  /// Consecutive units, four words at once, because most have no bit set.
+  /// Scans consecutive units, four words at once, because most have no set bit.
   template <Mask KIND> void scan(const unsigned *unit, const unsigned *first, unsigned units) {
     constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1, TOGETHER = 4 / WORDS;
     unsigned i = 0;
@@ -60,7 +60,7 @@ struct Found {
     ++runs;
   }
 
-  /// All units of a piece: one run, or one on each tile, `skip` words apart.
+  /// Scans all units of a piece: one run, or one run per tile, `skip` words apart.
   template <Mask KIND>
   __attribute__((noinline)) void scan(const unsigned *mask, const unsigned *first, const Piece &piece, unsigned row, unsigned skip) {
     constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1;
@@ -75,7 +75,7 @@ struct Found {
   }
 };
 
-/// The first id after a piece among the spikes (GRADIENT: among the neurons that only receive gradient) of its sample; 0 if there is none.
+/// Returns the first id after a piece among the spikes (GRADIENT: the neurons that only receive gradient) of its sample; 0 if there is none.
 template <bool GRADIENT>
 inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
   for (; number < tail; ++number)
@@ -84,7 +84,7 @@ inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const 
   return 0;
 }
 
-/// Writes the words that begin in places [begin, end) of a list, from ids that are STEP apart; `next` is the id after the last one.
+/// Writes the words that begin at positions [begin, end) of a list, from ids that are STEP apart; `next` is the id after the last one.
 /// Returns the number of words.
 template <class Id, int STEP, class Write>
 __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, unsigned end, unsigned next, const Write &write) {
@@ -102,21 +102,21 @@ __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, uns
   return (end + 1) / 2 - (begin + 1) / 2;
 }
 
-/// A bijection of the unsigned integers of 32 bits in which every bit depends on every other.
+/// A bijection of 32-bit unsigned integers in which every result bit depends on all bits.
 [[maybe_unused]] inline unsigned mixed(unsigned x) {
   x = (x ^ x >> 16) * 0x85EBCA6Bu;
   x = (x ^ x >> 13) * 0xC2B2AE35u;
   return x ^ x >> 16;
 }
 
-/// The spikes of a step that are sent: those with the lowest scores, no two of which are equal.
+/// The choice of the spikes that are sent in a step: those with the lowest scores, which are all different.
 struct Choice {
   unsigned of_step;
 
   Choice(unsigned key, unsigned step) : of_step(mixed(key * 0x9E3779B1u + step * 0x85EBCA77u)) {}
   unsigned score(unsigned id) const { return mixed(of_step + id * 0xC2B2AE3Du); }
 
-  /// The score below which `kept` spikes of a sample lie; its bits are found from the highest on.
+  /// Returns the score below which `kept` spikes of a sample lie; its bits are determined from the highest on.
   unsigned bound(const unsigned *pieces, const unsigned *counts, const unsigned *ids, const Piece &of, unsigned kept) const {
     unsigned found = 0;
     for (unsigned bit = 0x80000000u; bit != 0; bit >>= 1) {
@@ -154,7 +154,7 @@ struct Choice {
   }
 };
 
-/// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those after it; returns the number of ids.
+/// Writes words [begin, end) of a list of bits, from the ids of a piece and those after it; returns the number of ids.
 [[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids,
                                                              unsigned number, unsigned begin, unsigned end, unsigned *bits) {
   unsigned word = begin, value = 0, put = 0;
@@ -174,8 +174,8 @@ struct Choice {
   return put;
 }
 
-/// The ids of bits in the words [begin, end) of `words`, the first of which has a place in a window: writes the words of the window that
-/// begin with one of them. Returns the number of bits.
+/// Lists the ids of set bits in words [begin, end) of `words`, the first of which has a given position in a window: writes the words of the
+/// window that begin with one of these ids. Returns the number of bits.
 template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned *bits, unsigned words, unsigned begin, unsigned end,
                                                                  int place, int room, Id *window) {
   Word *list = reinterpret_cast<Word *>(window);
@@ -204,7 +204,7 @@ template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned 
   return found;
 }
 
-/// Bits in the words [begin, end).
+/// Returns the number of set bits in words [begin, end).
 [[maybe_unused]] __attribute__((noinline)) unsigned count_bits(const unsigned *bits, unsigned begin, unsigned end) {
   unsigned found = 0;
   for (unsigned w = begin; w < end; ++w)
@@ -212,15 +212,15 @@ template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned 
   return found;
 }
 
-/// The larger of `left` and the number of `all` events beyond `room`.
+/// Returns the larger of `left` and the number of `all` events beyond `room`.
 [[maybe_unused]] inline unsigned most_left(unsigned left, unsigned all, unsigned room) {
   return all > room && all - room > left ? all - room : left;
 }
 
-/// Windows of `room` events that this many events need.
+/// Returns the number of windows of `room` events for `events` events.
 [[maybe_unused]] inline unsigned further_windows(unsigned events, unsigned room) { return (events + room - 1) / room; }
 
-/// A worker's shares of the lists of all samples: of each list, the words whose index modulo WORKERS is in [first, first + span).
+/// Calls share for a worker's shares of the lists of all samples: of each list, the words whose index modulo WORKERS is in [first, first + span).
 template <class Share> inline void each_share(unsigned samples, unsigned worker, const Share &share) {
   for (unsigned at = worker * samples, end = at + samples; at < end;) {
     const unsigned first = at % WORKERS, span = WORKERS - first < end - at ? WORKERS - first : end - at;
@@ -229,7 +229,7 @@ template <class Share> inline void each_share(unsigned samples, unsigned worker,
   }
 }
 
-/// Words that were copied, and the number of runs.
+/// Number of copied words, and of runs.
 struct Copied {
   unsigned words = 0, runs = 0;
 };
@@ -251,7 +251,7 @@ template <class Id> inline Copied copy_ids(const Id *from, Id *to, unsigned ids,
 
 template <class Id> inline Word *words_of(Id *ids) { return reinterpret_cast<Word *>(ids); }
 
-/// Copies all of `number` values, to a boundary of segments or back.
+/// Copies `number` values to a segment boundary or back.
 template <class Value> [[maybe_unused]] inline void copy_all(const Value *__restrict from, Value *__restrict to, unsigned long number) {
   for (unsigned long i = 0; i < number; ++i)
     to[i] = from[i];

@@ -5,7 +5,7 @@ namespace {
 /// No step: greater than any negative step of a delayed bus.
 constexpr int NO_STEP = -1000000000;
 
-/// The step for which `iteration == interval * step + offset`, or NO_STEP.
+/// Returns the step for which `iteration == interval * step + offset`, or NO_STEP.
 inline int step_of(int iteration, int offset, int interval) {
   const int distance = iteration - offset;
   return distance % interval == 0 ? distance / interval : NO_STEP;

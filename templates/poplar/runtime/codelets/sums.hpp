@@ -2,7 +2,7 @@
 
 namespace {
 
-/// Where the elements of a worker begin if all workers of a tile share `count`: in pairs, so that each has whole 64-bit words.
+/// Returns the first element of a worker if all workers of a tile share `count` elements in pairs, so that each has whole 64-bit words.
 [[maybe_unused]] inline unsigned share_of_worker(unsigned count, unsigned worker, unsigned workers) {
   const unsigned begin = 2 * (pairs(count) * worker / workers);
   return begin < count ? begin : count;

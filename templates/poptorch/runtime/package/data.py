@@ -1,4 +1,4 @@
-"""Samples for train.py: from a file, or random ones if there is none."""
+"""Samples for train.py: from a file, or random ones without a file."""
 
 import torch
 
@@ -9,7 +9,7 @@ from .weights import load_file
 def dataset(path, seed, least):
     """Return a data set of inputs and targets.
 
-    `path`: a safetensors file, or None: `least` samples are drawn, spikes at a rate of one in ten.
+    `path`: a safetensors file, or None to draw `least` random samples, with spikes at a rate of one in ten.
     """
     tensors = load_file(path) if path else _drawn(seed, least)
     missing = [name for name in [i["name"] for i in INPUTS] + ["labels"] if name not in tensors]

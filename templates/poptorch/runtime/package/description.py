@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent
-"""The folder of the library, codelets, tables and weights."""
+"""Folder of the library, codelets, tables and weights."""
 NETWORK = json.loads((FOLDER / "network.json").read_text(encoding="utf-8"))
 STEPS = NETWORK["steps"]
 BATCH = NETWORK["batch"]
@@ -12,4 +12,4 @@ BATCH = NETWORK["batch"]
 INPUTS = NETWORK["inputs"]
 OUTPUTS = NETWORK["outputs"]
 LABELS = {p["label"]: p["name"] for p in NETWORK["parameters"]}
-"""Maps the author's names of parameters, such as ``hidden.weight``, to the names in this module."""
+"""Author's names of parameters, such as ``hidden.weight`` -> names in this module."""

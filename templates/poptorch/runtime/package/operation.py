@@ -11,8 +11,8 @@ try:
     import poptorch
 except ImportError as error:
     raise ImportError(
-        "PopTorch is not installed, and this package needs it. It is no package of PyPI: its wheel stands in the Poplar SDK (Python 3.8, "
-        "torch 2.0.1 for SDK 3.3 and 3.4); enable the SDK, then install that wheel. Without an IPU and without the SDK, snnc emulates "
+        "PopTorch is not installed, but this package needs it. It is not on PyPI: its wheel is part of the Poplar SDK (Python 3.8, "
+        "torch 2.0.1 for SDK 3.3 and 3.4). Enable the SDK, then install the wheel. Without an IPU and without the SDK, snnc emulates "
         "both: python -m snnc.emulated_poptorch train.py"
     ) from error
 
@@ -23,7 +23,7 @@ LIBRARY = "SNNC_OPERATION_LIBRARY"
 def _load():
     path = os.environ.get(LIBRARY) or str(FOLDER / "build" / "libspiking_network.so")
     if not os.path.exists(path):
-        raise FileNotFoundError("{} is not there; enable the Poplar SDK and run make in {}".format(path, FOLDER))
+        raise FileNotFoundError("{} does not exist; enable the Poplar SDK and run make in {}".format(path, FOLDER))
     return ctypes.cdll.LoadLibrary(path)
 
 
@@ -31,10 +31,10 @@ _LOADED = _load()
 
 
 def run_operation(tensors):
-    """Return the records of the network, [batch, steps, ...] each, and what populations dropped.
+    """Return the records of the network, [batch, steps, ...] each, and the counts of spikes that populations dropped.
 
-    `tensors` holds the inputs, parameters and states of the network by name. What is dropped is a tensor of whole numbers, one for each
-    worker that counts; PopTorch passes floats, which have their bits (see `dropped_spikes`).
+    `tensors` contains the inputs, parameters and states of the network by name. The counts are a tensor of integers, one for each worker
+    that counts; PopTorch passes floats with the same bits (see `dropped_spikes`).
     """
     found, records = NETWORK["operation_outputs"], len(NETWORK["operation_outputs"]) - NETWORK["counted"]
     all_found = poptorch.custom_op(
@@ -50,5 +50,5 @@ def run_operation(tensors):
 
 
 def dropped_spikes(counts):
-    """Return how many spikes the populations of a network dropped: the sum of all counts that calls returned."""
+    """Return the number of spikes that populations dropped: the sum of the counts of all calls."""
     return int(counts.contiguous().view(torch.int32).to(torch.int64).sum())

@@ -1,4 +1,4 @@
-"""Options of PopTorch from the command line, for train.py and train_popdist.py."""
+"""PopTorch options from the command line, for train.py and train_popdist.py."""
 
 import argparse
 
@@ -12,23 +12,23 @@ STAGES = 3
 
 
 def parser(text):
-    """Return a parser of the arguments that both scripts take."""
+    """Return a parser of the arguments of both scripts."""
     found = argparse.ArgumentParser(description=text)
-    found.add_argument("--data", help="safetensors file: inputs by their names in network.json, [samples, steps, ...], and labels")
+    found.add_argument("--data", help="safetensors file: inputs by name as in network.json, [samples, steps, ...], and labels")
     found.add_argument("--epochs", type=int, default=1)
-    found.add_argument("--lr", type=float, help="learning rate; by default the one that the network was compiled with")
+    found.add_argument("--lr", type=float, help="learning rate; default: the compiled one")
     found.add_argument("--gradient-window", metavar="LOW", help="lower end, inside the compiled one, or a schedule: exponential:-100,-0.1")
-    found.add_argument("--capacity", metavar="SPIKES", help="spikes of a source that are sent in a step: '10 %%', linear:64,14,updates=100")
-    found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent where more fire")
+    found.add_argument("--capacity", metavar="SPIKES", help="spikes that a source sends in a step: '10 %%', linear:64,14,updates=100")
+    found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
     found.add_argument("--count-dropped", action="store_true", help="print how many spikes were dropped; costs transfers")
-    found.add_argument("--device-iterations", type=int, default=1, help="weight updates for each call of the model")
-    found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with micro-batches of its own")
-    found.add_argument("--accumulation", type=int, default=1, help="micro-batches for each weight update")
+    found.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
+    found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
+    found.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")
     found.add_argument("--pipelined", action="store_true", help="the loss on a second IPU; needs --accumulation {} or more".format(STAGES))
     found.add_argument("--sharded", action="store_true", help="with --pipelined: one IPU works at a time")
-    found.add_argument("--ipu-model", action="store_true", help="Graphcore's model of an IPU in place of hardware; it knows no replicas")
-    found.add_argument("--cache", help="folder that keeps compiled programs")
-    found.add_argument("--save", default="trained.safetensors", help="where the trained parameters go")
+    found.add_argument("--ipu-model", action="store_true", help="Graphcore's model of an IPU instead of hardware; without replicas")
+    found.add_argument("--cache", help="folder for compiled programs")
+    found.add_argument("--save", default="trained.safetensors", help="file for the trained parameters")
     found.add_argument("--seed", type=int, default=0)
     return found
 
@@ -36,10 +36,10 @@ def parser(text):
 def chosen_options(args, options):
     """Fill poptorch.Options, or those of popdist, from the arguments."""
     if args.pipelined and IPUS > 1:
-        raise SystemExit("--pipelined puts the loss on a second IPU, and the network works on {} at once; leave it out".format(IPUS))
+        raise SystemExit("--pipelined puts the loss on a second IPU, but the network uses {} IPUs at once; omit it".format(IPUS))
     if args.pipelined and args.accumulation < STAGES:
         raise SystemExit(
-            "--pipelined has {} stages, and PopTorch needs as many micro-batches for each update: --accumulation {} or more".format(
+            "--pipelined has {} stages, and PopTorch needs at least as many micro-batches per update: --accumulation {} or more".format(
                 STAGES, STAGES
             )
         )
@@ -48,7 +48,7 @@ def chosen_options(args, options):
     options.randomSeed(args.seed)
     if args.count_dropped:
         if not NETWORK["limits"] and not NETWORK["counted"]:
-            raise SystemExit("the network was compiled to send all spikes, so none is dropped; leave --count-dropped out")
+            raise SystemExit("the network was compiled to send all spikes, so none are dropped; omit --count-dropped")
         options.outputMode(poptorch.OutputMode.All)
     if IPUS > 1:
         options.setExecutionStrategy(poptorch.ShardedExecution())

@@ -8,7 +8,7 @@ import torch
 from .description import INPUTS, NETWORK, STEPS
 
 LIMITS = NETWORK["limits"]
-"""Sources that limit the spikes they send per step: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
+"""Sources with a spike limit: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
 WINDOWS = NETWORK["windows"]
 """Buffers of the lower bounds of gradient windows, and the compiled lower bound."""
 NAMED = WINDOWS["low"] + [limit["buffer"] for limit in LIMITS if limit["buffer"]]
@@ -17,7 +17,7 @@ WORD = 0xFFFFFFFF
 
 
 def schedule(text):
-    """Return the function of the update described by a text: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
+    """Return the schedule of a text, as a function of the update: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
     name, _, rest = text.partition(":")
     if not rest:
         return lambda update: float(text)
@@ -28,14 +28,14 @@ def schedule(text):
     if name == "linear" and len(numbers) == 3:
         start, end, updates = numbers
         return lambda update: start + (end - start) * min(update / updates, 1.0)
-    raise SystemExit("{!r} is no schedule; write a number, linear:10,5,updates=20 or exponential:-100,-0.1".format(text))
+    raise SystemExit("{!r} is not a schedule; write a number, linear:10,5,updates=20 or exponential:-100,-0.1".format(text))
 
 
 class RunValues:
     """Sets the values for each update.
 
-    `network` holds the buffers; `window` and `capacity` are texts of schedules or None: as compiled; a capacity that ends with %
-    is a part of each source's neurons. `drop` is lowest or random.
+    `network` contains the buffers; `window` and `capacity` are texts of schedules, or None for the compiled value; a capacity that ends
+    with % is a percentage of each source's neurons. `drop` is lowest or random.
     """
 
     def __init__(self, network, window=None, capacity=None, drop="lowest", seed=0):
@@ -43,7 +43,7 @@ class RunValues:
             raise SystemExit("the network was compiled without a gradient window; compile it with --gradient-window")
         fixed = [i["label"] for i in INPUTS if i["static"] and any(limit["source"] == i["name"] + "_in" for limit in LIMITS)]
         if drop != "lowest" and fixed:
-            raise SystemExit("the input {!r} is the same at every step, and a random choice is not; leave --drop out".format(fixed[0]))
+            raise SystemExit("the input {!r} is the same at every step, but a random choice is not; omit --drop".format(fixed[0]))
         if (capacity is not None or drop != "lowest") and not LIMITS:
             raise SystemExit("the network was compiled to send all spikes; compile it with --mode drop and --capacity")
         self.network, self.drop, self.seed = network, drop, seed
@@ -54,7 +54,7 @@ class RunValues:
 
     @property
     def changes(self):
-        """Whether any value differs from the compiled one."""
+        """Return whether any value differs from the compiled one."""
         return self.window is not None or self.capacity is not None or self.drop != "lowest"
 
     def set(self, update):
@@ -62,7 +62,7 @@ class RunValues:
         if self.window is not None:
             low = self.window(update)
             if low < WINDOWS["widest"] * (1 + 1e-6):
-                raise SystemExit("the gradient window begins at {}, and the compiled one at {}".format(low, WINDOWS["widest"]))
+                raise SystemExit("the gradient window begins at {}, but the compiled one at {}".format(low, WINDOWS["widest"]))
             for name in WINDOWS["low"]:
                 getattr(self.network, name).fill_(low)
         for limit in LIMITS:
@@ -71,9 +71,9 @@ class RunValues:
                 getattr(self.network, limit["buffer"]).copy_(torch.tensor([float(n) for n in self.now[limit["source"]]]))
 
     def sent(self, inputs, always=False):
-        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host chooses.
+        """Return the inputs [batch, steps, ...] without the spikes that the host drops.
 
-        The device sends as many of the lowest ids as were compiled; with `always` the host chooses them, so that it can count the others.
+        The device itself sends the lowest ids up to the compiled capacity; with `always`, the host does, to count the others.
         """
         found = list(inputs)
         for limit in LIMITS:
@@ -87,7 +87,7 @@ class RunValues:
 
     @staticmethod
     def dropped(inputs, chosen):
-        """Return how many spikes `chosen` lacks; those of an input that is the same at every step are dropped in each."""
+        """Return how many spikes `chosen` lacks; those of an input that is the same at every step are dropped at every step."""
         pairs = zip(INPUTS, inputs, chosen)
         return sum(int((before - after).sum()) * (STEPS if i["static"] else 1) for i, before, after in pairs if before is not after)
 
@@ -97,7 +97,7 @@ class RunValues:
         value = self.capacity(update)
         wanted = max(1, math.floor(limit["width"] * value / 100 + 0.5)) if self.share else round(value)
         if wanted < 1:
-            raise SystemExit("the capacity is {}; it has to be 1 or more".format(value))
+            raise SystemExit("the capacity is {}; it must be 1 or more".format(value))
         return min(wanted, limit["capacity"])
 
 

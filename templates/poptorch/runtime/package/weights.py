@@ -1,4 +1,4 @@
-"""Reads and writes safetensors files with torch alone; nothing is unpickled."""
+"""Reads and writes safetensors files with torch only; nothing is unpickled."""
 
 import json
 import os
@@ -13,15 +13,15 @@ LONGEST_HEAD = 100 << 20
 def load_file(path):
     """Return the tensors of a safetensors file by name.
 
-    Raises ValueError when the file is damaged or holds another element type than those of TYPES.
+    Raises ValueError if the file is damaged or contains an element type that is not in TYPES.
     """
     with open(path, "rb") as stream:
         content = stream.read()
     if len(content) < 8:
-        raise ValueError("{} is no safetensors file".format(path))
+        raise ValueError("{} is not a safetensors file".format(path))
     (length,) = struct.unpack("<Q", content[:8])
     if length > min(LONGEST_HEAD, len(content) - 8):
-        raise ValueError("{} is cut short".format(path))
+        raise ValueError("{} is truncated".format(path))
     head = json.loads(content[8 : 8 + length].decode("utf-8"))
     begin = 8 + length
     return {name: _tensor(path, name, about, content, begin) for name, about in head.items() if name != "__metadata__"}
@@ -30,14 +30,14 @@ def load_file(path):
 def _tensor(path, name, about, content, begin):
     kind = TYPES.get(about["dtype"])
     if kind is None:
-        raise ValueError("{}: {} holds {}, not one of {}".format(path, name, about["dtype"], ", ".join(TYPES)))
+        raise ValueError("{}: {} is {}, not one of {}".format(path, name, about["dtype"], ", ".join(TYPES)))
     first, last = about["data_offsets"]
     elements = 1
     for size in about["shape"]:
         elements *= size
     each = torch.empty(0, dtype=kind).element_size()
     if not (0 <= first <= last <= len(content) - begin) or last - first != elements * each:
-        raise ValueError("{}: {} does not have the size that its shape says".format(path, name))
+        raise ValueError("{}: the size of {} does not match its shape".format(path, name))
     if elements == 0:
         return torch.zeros(about["shape"], dtype=kind)
     return torch.frombuffer(bytearray(content[begin + first : begin + last]), dtype=kind).reshape(about["shape"])

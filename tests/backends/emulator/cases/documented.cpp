@@ -7,6 +7,7 @@
 #include <poplar/TypeTraits.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Pad.hpp>
+#include <popops/Reduce.hpp>
 #include <popops/Sort.hpp>
 #include <popops/TopK.hpp>
 #include <popops/codelets.hpp>
@@ -215,6 +216,56 @@ void exchange() {
   std::cout << gcl::CollectiveOperator::SQUARE_ADD << "\n";
 }
 
+/// Slices by their indices, values by the type that is named, an output of one element for a sum of all, times as texts.
+void pieces() {
+  Device device = smallDevice();
+  Graph graph(device);
+  popops::addCodelets(graph);
+  graph.addCodelets(CODELETS);
+  const Tensor t = graph.addConstant<float>(FLOAT, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), sum = graph.addVariable(FLOAT, {1}, "sum"),
+               part = graph.addVariable(FLOAT, {3, 2}, "part");
+  map(graph, {t, sum, part}, 0);
+  const std::vector<unsigned> rows{3, 0, 3};
+  Sequence prog{Copy(concat(t.slices(rows)), part)};
+  const ComputeSet work = graph.addComputeSet("work");
+  const VertexRef v = graph.addVertex(work, "Scale", {{"data", part.flatten()}});
+  graph.setInitialValue<float>(v["factor"], std::size_t(10));
+  graph.setTileMapping(v, 0);
+  prog.add(Execute(work));
+  popops::reduceWithOutput(graph, t, sum, {0, 1}, popops::Operation::ADD, prog);
+  graph.createHostRead("part", part);
+  graph.createHostRead("sum", sum);
+  Engine engine(graph, prog);
+  const auto start = Engine::getTimeStamp();
+  engine.loadAndRun(device);
+  show(readBack<float>(engine, "part", 6));
+  show(readBack<float>(engine, "sum", 1));
+  show(std::vector<std::size_t>{t.slices(ArrayRef<unsigned>(rows), 0).at(2).dim(0), t.slices({{0, 1}, {2, 4}}, 0).at(1).dim(0)});
+  std::cout << Engine::reportTiming(start, start) << "\n";
+}
+
+/// A function whose code is kept in a buffer runs as any other.
+void functionBuffers() {
+  Device device = smallDevice();
+  Graph graph(device);
+  const Tensor t = graph.addVariable(INT, {1}, "t"), seven = graph.addConstant<int>(INT, {1}, 7);
+  map(graph, {t, seven}, 0);
+  const Function f = graph.addFunction(Copy(seven, t)), other = graph.addFunction(Sequence());
+  const FunctionBuffer buffer = graph.addFunctionBuffer(f, FunctionBufferMappingType::REMOTE);
+  graph.createHostRead("t", t);
+  Engine engine(graph, Sequence{Copy(buffer, f), Call(f), Copy(f, buffer)});
+  engine.loadAndRun(device);
+  show(readBack<int>(engine, "t", 1));
+  std::cout << (buffer == graph.addFunctionBuffer(f, FunctionBufferMappingType::REMOTE)) << "\n";
+  for (const std::function<void()> &wrong :
+       {std::function<void()>([&] { Copy(buffer, other); }), std::function<void()>([&] { graph.addFunctionBuffer(9, FunctionBufferMappingType::NONE); })})
+    try {
+      wrong();
+    } catch (const poplar_error &error) {
+      std::cout << error.what() << "\n";
+    }
+}
+
 void report() {
   Device device = smallDevice();
   Graph graph(device);
@@ -228,6 +279,6 @@ void report() {
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
                       {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
-                      {"report", report}},
+                      {"report", report}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
                      argc, argv);
 }

@@ -388,11 +388,57 @@ void estimators() {
   line(graph.getPerfEstimate(graph.addVertex(graph.addComputeSet(), "mine::Scaled<float,5>", {{"x", x}})).cycles);
 }
 
+/// What pva reports of two runs, beside what the emulator's own profile counts.
+void execution() {
+  Device device = smallDevice();
+  Graph graph(device);
+  graph.addCodelets(CODELETS);
+  const Tensor t = graph.addVariable(FLOAT, {8}, "t"), far = graph.addVariable(FLOAT, {8}, "far");
+  graph.setTileMapping(t, 1);
+  graph.setTileMapping(far, 2);
+  const ComputeSet work = graph.addComputeSet("work");
+  const VertexRef v = graph.addVertex(work, "Scale", {{"data", t}});
+  graph.setInitialValue(v["factor"], 2.f);
+  graph.setTileMapping(v, 1);
+  const DataStream in = graph.addHostToDeviceFIFO("in", FLOAT, 8);
+  const Block first(Sequence{Copy(in, t), Execute(work)}, "stage1"), second(Sequence{Copy(t, far, false, "move"), Execute(work)}, "stage2");
+  const OptionFlags options{{"profiler.blocks.filter", "stage."}, {"profiler.programs.filter", "move"}};
+  Engine engine(graph, Sequence{Repeat(2, Sequence{first, second}), Execute(work)}, options);
+  std::vector<float> values(8, 1.f);
+  engine.connectStream("in", values.data());
+  engine.load(device);
+  engine.run(0, "once");
+  engine.run(0, "again");
+  const pva::Report report = engine.getReport();
+  std::uint64_t cycles = 0, busy = 0, all = 0;
+  for (const pva::Run &run : report.execution().runs())
+    std::cout << run.name() << ":" << run.steps().size() << " ";
+  for (const pva::ExecutionStep &step : report.execution().steps()) {
+    cycles += step.ipus().at(0).cycles();
+    for (const pva::ComputeSetRun &set : step.computeSets())
+      busy += set.cyclesByTile().at(1), all += std::accumulate(set.cyclesByTile().begin(), set.cyclesByTile().end(), std::uint64_t(0));
+  }
+  const EmulatorProfile profile = engine.getEmulatorProfile();
+  // The control of loops belongs to no step.
+  line(cycles <= std::uint64_t(profile.cycles) && cycles > 0, busy == std::uint64_t(profile.computeCycles[1]), all == busy);
+  std::uint64_t before = 0;
+  for (const pva::Block &block : report.execution().blocks(1)) {
+    std::cout << (block.isStreamCopy() ? "stream" : block.program()->name()) << block.isCommon() << (block.cyclesFrom() >= before) << (block.cyclesTo() >= block.cyclesFrom())
+              << block.tile() << " ";
+    before = block.cyclesFrom();
+  }
+  const pva::Program &whole = *report.compilation().programs().at(0), &loop = *whole.children().at(0);
+  std::cout << "\n";
+  line(loop.type() == pva::Program::Type::Repeat, loop.children().at(0)->children().at(1)->name(), whole.children().at(1)->name());
+  engine.resetExecutionProfile();
+  line(engine.getReport().execution().steps().size(), Engine(graph, Sequence{}).getReport().execution().runs().size());
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   return runScenario({{"names", names}, {"sequences", sequences}, {"types", types}, {"layouts", layouts}, {"fields", fields}, {"quarters", quarters},
                       {"quarterTensors", quarterTensors}, {"debugInfo", debugInfo}, {"functions", functions}, {"options", options},
-                      {"regions", regions}, {"groupedSlices", groupedSlices}, {"estimators", estimators}},
+                      {"regions", regions}, {"groupedSlices", groupedSlices}, {"estimators", estimators}, {"execution", execution}},
                      argc, argv);
 }

@@ -2,6 +2,8 @@
 #include "numbers.hpp"
 
 #include <popnn/BatchNorm.hpp>
+#include <popnn/CTCInference.hpp>
+#include <popnn/CTCLoss.hpp>
 #include <popnn/GroupNorm.hpp>
 #include <popnn/Gru.hpp>
 #include <popnn/InstanceNorm.hpp>
@@ -49,8 +51,10 @@ void lstm() {
   w.run();
 }
 
+/// With attention where the first argument says so.
 void gru() {
   World w;
+  const bool attends = number();
   const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), after = number();
   popnn::gru::GruParams params(FLOAT, batch, steps, {in, out});
   params.outputFullSequence = full;
@@ -63,16 +67,66 @@ void gru() {
   const Tensor x = popnn::gru::createInput(w.graph, params, "x");
   for (const Tensor &t : {x, init, weights.inputWeights, weights.outputWeights, weights.biases})
     w.into(t);
-  Tensor kept, dx;
-  const Tensor y = popnn::gru::gruFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd");
+  Tensor kept, dx, a, da;
+  if (attends)
+    a = w.input({batch, steps});
+  const Tensor y = attends ? popnn::gru::auGruFwd(w.graph, params, init, x, weights, &kept, a, w.prog, "fwd")
+                           : popnn::gru::gruFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd");
   w.show("y", y);
   const Tensor dy = w.input(y.shape());
   popnn::gru::GruWeights d;
-  w.show("dh", popnn::gru::gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr));
+  if (attends) {
+    w.show("dh", popnn::gru::auGruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, a, &da, "bwd", {}, nullptr));
+    w.show("da", da);
+  } else {
+    w.show("dh", popnn::gru::gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr));
+  }
   w.show("dx", dx);
   w.show("dW", d.inputWeights);
   w.show("dU", d.outputWeights);
   w.show("db", d.biases);
+  w.run();
+}
+
+/// Unsigned integers that the test sends as floats.
+Tensor counts(World &w, const Shape &shape) { return popops::cast(w.graph, w.input(shape), UNSIGNED_INT, w.prog); }
+
+void ctcLoss() {
+  World w(chosenType());
+  const std::size_t steps = number(), batch = number(), classes = number(), most = number(), blank = number();
+  const bool logits = number(), softmax = number(), zero = number();
+  const popnn::ctc::Plan plan = popnn::ctc::plan(w.graph, w.type, w.type, batch, steps, most, classes);
+  const Tensor data = popnn::ctc::createDataInput(w.graph, w.type, batch, steps, classes, plan, "data");
+  const Tensor labels = popnn::ctc::createLabelsInput(w.graph, UNSIGNED_SHORT, batch, most, plan, "labels");
+  w.into(data);
+  w.prog.add(Copy(popops::cast(w.graph, w.input(labels.shape()), UNSIGNED_SHORT, w.prog), labels));
+  const Tensor lengths = counts(w, {batch}), labelLengths = counts(w, {batch});
+  const OptionFlags options{{"includeSoftmaxGradient", softmax ? "true" : "false"}, {"zeroInfinity", zero ? "true" : "false"}};
+  const auto [loss, gradient] =
+      logits ? popnn::ctc::calcLossAndGradientLogits(w.graph, w.type, data, labels, lengths, labelLengths, w.prog, blank, plan, "ctc", options)
+             : popnn::ctc::calcLossAndGradientLogProbabilities(w.graph, w.type, data, labels, lengths, labelLengths, w.prog, blank, plan, "ctc",
+                                                               options);
+  const Tensor alone =
+      logits ? popnn::ctc::calcCTCLossLogits(w.graph, w.type, data, labels, lengths, labelLengths, w.prog, blank, plan, "loss", options)
+             : popnn::ctc::calcCTCLossLogProbabilities(w.graph, w.type, data, labels, lengths, labelLengths, w.prog, blank, plan, "loss", options);
+  w.show("loss", loss);
+  w.show("alone", alone);
+  w.show("gradient", gradient);
+  w.run();
+}
+
+void beamSearch() {
+  World w;
+  const std::size_t steps = number(), batch = number(), classes = number(), blank = number(), width = number(), paths = number();
+  const popnn::ctc::Plan plan = popnn::ctc_infer::plan(w.graph, FLOAT, batch, steps, classes, width);
+  const Tensor data = popnn::ctc_infer::createDataInput(w.graph, FLOAT, batch, steps, classes, plan, "data");
+  w.into(data);
+  const Tensor lengths = counts(w, {batch});
+  const auto [costs, labelLengths, labels] =
+      popnn::ctc_infer::beamSearchDecoderLogits(w.graph, data, lengths, w.prog, blank, width, paths, plan, "beam");
+  w.show("costs", costs);
+  w.show("lengths", popops::cast(w.graph, labelLengths, FLOAT, w.prog));
+  w.show("labels", popops::cast(w.graph, labels, FLOAT, w.prog));
   w.run();
 }
 
@@ -305,6 +359,8 @@ const std::map<std::string, std::function<void()>> refusals{
 int main(int argc, char **argv) {
   Scenarios scenarios{{"lstm", lstm},
                       {"gru", gru},
+                      {"ctcLoss", ctcLoss},
+                      {"beamSearch", beamSearch},
                       {"pooling", pooling},
                       {"norms", norms},
                       {"sparseDynamic", sparseDynamic},

@@ -1,4 +1,4 @@
-"""Baselines of placement: every neuron has one tile, work is even where that is what a baseline does, seeds decide."""
+"""Placement baselines: every neuron has one tile, work is even if a baseline balances it, seeds determine the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.baselines import Assignment, check_strategy, linear, partition, random_assignment
+from snnc.compiler.tiles.baselines import Assignment, check_strategy, partition
+from snnc.compiler.tiles.baselines.assignment import at_random, each_layer, one_after_the_other, runs_at_random
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
 from snnc.compiler.tiles.exchange.traffic import deltas_to_sources, windows_to_blocks
@@ -53,10 +54,10 @@ def check(assignment: Assignment, sizes: tuple[int, ...], tiles: int) -> None:
 def test_every_neuron_is_dealt_once(sizes: tuple[int, ...], tiles: int, seed: int) -> None:
     runs = partition.make_runs(sizes, (1.0,) * len(sizes), chain(sizes), tiles)
     deals = [
-        linear.each_layer(sizes, tiles),
-        linear.one_after_the_other(sizes, tiles),
-        random_assignment.one_by_one(sizes, tiles, np.random.default_rng(seed)),
-        random_assignment.in_runs(sizes, tiles, np.random.default_rng(seed)),
+        each_layer(sizes, tiles),
+        one_after_the_other(sizes, tiles),
+        at_random(sizes, tiles, np.random.default_rng(seed)),
+        runs_at_random(sizes, tiles, np.random.default_rng(seed)),
         partition.greedy(runs, sizes, tiles, tiles_per_chip=max(1, tiles // 2)),
     ]
     for assignment in deals:
@@ -68,20 +69,20 @@ def test_every_neuron_is_dealt_once(sizes: tuple[int, ...], tiles: int, seed: in
 def test_linear_and_random_deals_differ_by_one_neuron_at_most(sizes: tuple[int, ...], tiles: int) -> None:
     rng = np.random.default_rng(0)
     for assignment in (
-        linear.one_after_the_other(sizes, tiles),
-        random_assignment.one_by_one(sizes, tiles, rng),
-        random_assignment.in_runs(sizes, tiles, rng),
+        one_after_the_other(sizes, tiles),
+        at_random(sizes, tiles, rng),
+        runs_at_random(sizes, tiles, rng),
     ):
         held = load(assignment, tiles)
         assert held.max() - held.min() <= 1
-    for share, size in zip(linear.each_layer(sizes, tiles), sizes, strict=True):
+    for share, size in zip(each_layer(sizes, tiles), sizes, strict=True):
         assert np.array_equal(share.tiles, np.arange(min(size, tiles)))
         assert share.neurons.max() - share.neurons.min() <= 1
 
 
 def test_seeds_decide() -> None:
     def assignment(seed: int) -> list[list[int]]:
-        return [share.tiles.tolist() for share in random_assignment.one_by_one((30, 20), 40, np.random.default_rng(seed))]
+        return [share.tiles.tolist() for share in at_random((30, 20), 40, np.random.default_rng(seed))]
 
     assert assignment(1) == assignment(1)
     assert assignment(1) != assignment(2)

@@ -1,4 +1,4 @@
-"""The traffic that a plan keeps: what a report counted of the placement, read back from the plan's file."""
+"""The traffic stored with a plan: the report's counts for the placement, read from the plan's file."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Mapping of gradients that come back in windows: who adds what, what it is predicted to cost, which way is taken."""
+"""Mapping of gradients returned in windows: where sums are computed, the predicted cost, and the choice of the path."""
 
 from __future__ import annotations
 

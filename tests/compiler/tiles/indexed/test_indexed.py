@@ -1,4 +1,4 @@
-"""Indexed maps and their tables against the reference's operations and against products of dense matrices."""
+"""Indexed maps and their tables compared with the reference's operations and with dense matrix products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the search for events in the keys of a table goes, beside the search itself on lists drawn at random."""
+"""The number of keys that the search for events in a table visits, compared with the search itself on random lists."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Neurons in an order in which runs of them have even work."""
+"""An order of neurons in which contiguous runs have equal work."""
 
 import numpy as np
 import pytest

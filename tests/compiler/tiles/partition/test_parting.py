@@ -1,4 +1,4 @@
-"""Which populations can be cut, what becomes of their connections, and that numbers find their way there and back."""
+"""Which populations can be split, the resulting connections, and the conversion of numbers in both directions."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ def test_a_part_that_nothing_leads_to_is_refused():
         split(graph, Parting({"second": np.arange(12) % 2}))
     biased = Sparse(one.weight, one.indices, one.indptr, one.shape, np.ones(12, np.float32))
     graph = prepare(layers(random, biased)).graph
-    with pytest.raises(UnreachedPartError, match="part 1 of 'second' has a bias of 'between' and no entry"):
+    with pytest.raises(UnreachedPartError, match="part 1 of 'second' has the bias of 'between' but none of its weights"):
         split(graph, Parting({"second": np.arange(12) % 2}))
 
 

@@ -1,4 +1,4 @@
-"""Partitioners: valid, balanced, repeatable; the cut is what counting by hand finds; planted clusters are found again."""
+"""Partitioners: valid, balanced, repeatable; the cut equals a manual count; planted clusters are found."""
 
 import re
 
@@ -21,7 +21,7 @@ DAMAGES = {
     "import os; os.abort()": "ended with SIGABRT",
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "ended with SIGKILL",
     "raise RuntimeError('no cores found')": "ended with status 1 .RuntimeError: no cores found",
-    "import os; os._exit(0)": "gave no answer",
+    "import os; os._exit(0)": "returned no output",
 }
 
 
@@ -87,7 +87,7 @@ def test_busy_neurons_stay_with_their_targets(cutter):
 
 
 def test_a_partitioner_that_is_not_here_is_refused():
-    with pytest.raises(PartitionerError, match=r"'zoltan' is not here; there are .*snnc"):
+    with pytest.raises(PartitionerError, match=r"'zoltan' is not installed; installed are .*snnc"):
         partitioner("zoltan")
 
 
@@ -107,12 +107,12 @@ def damaged(request, tmp_path, monkeypatch):
 @pytest.mark.representative("import os; os.abort()", "raise RuntimeError('no cores found')")
 def test_a_partitioner_that_crashes_leaves_the_process_alive_and_the_next_one_cuts(damaged):
     graph = scattered(12, 8, 24, 0)
-    with pytest.warns(UserWarning, match="cuts instead") as said:
+    with pytest.warns(UserWarning, match="partitions instead") as said:
         part = partitioner()(graph, 2, 0.05, 0)
     np.testing.assert_array_equal(part, OWN(graph, 2, 0.05, 0))
     (first, second) = (str(warning.message) for warning in said)
-    assert re.search(f"'mtkahypar' {damaged}.*'metis' cuts instead", first)
-    assert re.search(f"'metis' {damaged}.*'snnc' cuts instead", second)
+    assert re.search(f"'mtkahypar' {damaged}.*'metis' partitions instead", first)
+    assert re.search(f"'metis' {damaged}.*'snnc' partitions instead", second)
 
 
 @pytest.mark.representative("import os; os._exit(0)-*", "raise RuntimeError('no cores found')-metis")

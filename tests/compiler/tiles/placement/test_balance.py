@@ -1,4 +1,4 @@
-"""Tiles shared such that the parts of a step are short together, against brute force."""
+"""Tiles shared so that the total time of a step's parts is minimal, compared with brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of tiles over one another: what a change of place or width costs, against the sum over all tiles."""
+"""Overlapping runs of tiles: the cost of a change of position or width, compared with the sum over all tiles."""
 
 from __future__ import annotations
 

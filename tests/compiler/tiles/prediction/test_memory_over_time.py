@@ -1,4 +1,4 @@
-"""Memory over a step: what is live at once is at least what always is, and at most what ever exists."""
+"""Memory over a step: live data are at least what is always live, and at most everything that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How relays say how many further windows follow: every number is read once, by tiles of its chip, and the most of all arrives."""
+"""How relays report the number of further windows: every number is read once, by tiles of its chip, and the maximum arrives."""
 
 from __future__ import annotations
 

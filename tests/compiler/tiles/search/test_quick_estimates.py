@@ -1,4 +1,4 @@
-"""Fast planning leaves plans as they are: estimates that full plans continue from, tables made together, bounds, equal layouts."""
+"""Fast planning does not change plans: estimates that full plans continue from, shared tables, bounds, equal layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates that were wrong tell which others are wrong: a few exact prices find what is really fastest."""
+"""Wrong estimates indicate which others are wrong: a few exact prices find the fastest plan."""
 
 from __future__ import annotations
 

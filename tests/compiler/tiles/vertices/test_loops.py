@@ -1,4 +1,4 @@
-"""Loops of vertices: formulas mean the same in the prediction and in the printed program, and agree with walks by hand."""
+"""Loops of vertices: formulas are the same in the prediction and in the printed program, and agree with manual counts."""
 
 import re
 

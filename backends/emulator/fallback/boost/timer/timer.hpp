@@ -1,4 +1,4 @@
-// For programs that measure time with Boost.Timer where Boost is not installed: searched behind everything else.
+// For programs that measure time with Boost.Timer if Boost is not installed; searched after all other folders.
 #ifndef SNNC_FALLBACK_BOOST_TIMER_HPP
 #define SNNC_FALLBACK_BOOST_TIMER_HPP
 #include <chrono>
@@ -63,7 +63,7 @@ private:
   bool stopped_ = false;
 };
 
-/// Writes what it measured when it ends.
+/// Prints the measured time when it is destroyed.
 class auto_cpu_timer : public cpu_timer {
 public:
   explicit auto_cpu_timer(short places = 6) : places_(places) {}

@@ -10,7 +10,7 @@ namespace popfloat {
 namespace experimental {
 
 inline float halfToSingle(std::uint16_t bits) { return poplar::IeeeHalf::fromBits(bits); }
-/// Rounded to nearest; what is too large becomes infinite, or the largest half where `clip` is set.
+/// Rounded to nearest; values that are too large become infinite, or the largest half if `clip` is set.
 inline std::uint16_t singleToHalf(float value, bool = true, bool clip = false) {
   constexpr float most = 65504.f;
   return poplar::IeeeHalf(clip && value > most ? most : clip && value < -most ? -most : value).bit16();

@@ -1,4 +1,4 @@
-// Blocks of sparse matrices of the host, and the way between their formats.
+// Blocks of the host's sparse matrices, and conversion between their formats.
 #ifndef SNNC_POPSPARSE_DETAIL_BLOCKS_HPP
 #define SNNC_POPSPARSE_DETAIL_BLOCKS_HPP
 
@@ -15,13 +15,13 @@ namespace detail {
 
 using Shape = std::array<std::size_t, 2>;
 
-/// The blocks of a matrix, row by row: the element where each begins, and where its values begin in the matrix they came from.
+/// The blocks of a matrix, row by row: the first element of each, and the start of its values in the matrix that they came from.
 struct Blocks {
   std::vector<Shape> at;
   std::vector<std::size_t> from;
 };
 
-/// Throws poplibs_error for blocks that overlap, or lie outside the matrix or the grid of its blocks.
+/// Throws poplibs_error for blocks that overlap, or are outside the matrix or its grid of blocks.
 void checkBlocks(const Blocks &blocks, Shape size, Shape block);
 
 inline void sortBlocks(Blocks &blocks) {
@@ -62,7 +62,7 @@ template <class T> Blocks blocksOf(const COOMatrix<T> &m, Shape size, Shape bloc
   return blocks;
 }
 
-/// Of compressed lines: rows (`lines` along dimension 0) or columns.
+/// For compressed lines: rows (`lines` along dimension 0) or columns.
 template <class T> Blocks blocksOfLines(const std::vector<T> &values, const std::vector<std::size_t> &begins,
                                         const std::vector<std::size_t> &across, Shape size, Shape block, std::size_t lineDim) {
   const std::size_t blockSize = block[0] * block[1], lines = size[lineDim] / block[lineDim];

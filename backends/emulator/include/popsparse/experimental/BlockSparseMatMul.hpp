@@ -1,4 +1,4 @@
-// Products in which the right operand, or the result, is a list of blocks whose places are known when the graph is built.
+// Products in which the right operand, or the result, is a list of blocks whose positions are known when the graph is built.
 #ifndef SNNC_POPSPARSE_EXPERIMENTAL_BLOCK_SPARSE_MAT_MUL_HPP
 #define SNNC_POPSPARSE_EXPERIMENTAL_BLOCK_SPARSE_MAT_MUL_HPP
 #include <array>
@@ -10,14 +10,14 @@
 namespace popsparse {
 namespace experimental {
 
-/// [dim 0, dim 1] times [dim 1, dim 2], in blocks; masks have one number a block, row by row, of all groups one after the other.
+/// [dim 0, dim 1] times [dim 1, dim 2], in blocks; masks have one number per block, row by row, of all groups one after the other.
 class BSMatMulParams {
 public:
-  /// Dense times sparse. With `rhsNeedTranspose` mask and blocks are those of the [dim 2, dim 1] matrix that is transposed.
+  /// Dense times sparse. With `rhsNeedTranspose`, mask and blocks are those of the [dim 2, dim 1] matrix that is transposed.
   BSMatMulParams(const std::array<int, 3> &dim, const std::array<int, 3> &blockSize, const std::vector<unsigned char> &rhsSparsity,
                  bool rhsNeedTranspose, poplar::Type inDataType, poplar::Type outDataType, poplar::Type partialDataType,
                  unsigned numGroups = 1);
-  /// Dense times dense; of the result only some blocks are made.
+  /// Dense times dense; only some blocks of the result are computed.
   BSMatMulParams(const std::array<int, 3> &dim, const std::array<int, 3> &blockSize, const std::vector<unsigned char> &resSparsity,
                  poplar::Type inDataType, poplar::Type outDataType, poplar::Type partialDataType,
                  SubBlockMask subBlockMask = SubBlockMask::None, unsigned numGroups = 1);
@@ -32,7 +32,7 @@ public:
 /// [groups x dim 0, dim 1]
 poplar::Tensor createBSMatMulInputLHS(poplar::Graph &graph, const BSMatMulParams &params, const poplar::DebugContext &context = {},
                                       const poplar::OptionFlags &options = {});
-/// [blocks, elements of a block], or [groups x dim 1, dim 2] of a dense matrix.
+/// [blocks, elements of a block], or [groups x dim 1, dim 2] for a dense matrix.
 poplar::Tensor createBSMatMulInputRHS(poplar::Graph &graph, const BSMatMulParams &params, const poplar::DebugContext &context = {},
                                       const poplar::OptionFlags &options = {});
 /// [groups x dim 0, dim 2], or [blocks, elements of a block].

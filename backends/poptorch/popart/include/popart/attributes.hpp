@@ -1,4 +1,4 @@
-// Stand-in for PopART's attributes of an operation: strings alone, which is what custom operations of snnc take.
+// Substitute for the attributes of a PopART operation: only strings, which is all that custom operations of snnc use.
 #ifndef SNNC_POPART_ATTRIBUTES_HPP
 #define SNNC_POPART_ATTRIBUTES_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for PopART's element types.
+// Substitute for the element types of PopART.
 #ifndef SNNC_POPART_DATATYPE_HPP
 #define SNNC_POPART_DATATYPE_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for PopART's exceptions, from the public documentation ("popart::error").
+// Substitute for popart::error, the exception of PopART, written from the public documentation.
 #ifndef SNNC_POPART_ERROR_HPP
 #define SNNC_POPART_ERROR_HPP
 
@@ -8,7 +8,7 @@
 
 namespace popart {
 
-/// Each {} of the message stands for an argument.
+/// An error message; each {} is replaced by an argument.
 class error : public std::runtime_error {
 public:
   template <typename... Args> explicit error(const std::string &text, const Args &...args) : std::runtime_error(filled(text, args...)) {}

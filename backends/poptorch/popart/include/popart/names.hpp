@@ -1,4 +1,4 @@
-// Stand-in for PopART's names of types.
+// Substitute for the type names of PopART.
 #ifndef SNNC_POPART_NAMES_HPP
 #define SNNC_POPART_NAMES_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for popart::Op as custom operations override it, from the chapter "Custom operators" of the PopART user guide.
+// Substitute for popart::Op, as custom operations override it; see the chapter "Custom operators" of the PopART user guide.
 #ifndef SNNC_POPART_OP_HPP
 #define SNNC_POPART_OP_HPP
 
@@ -38,8 +38,8 @@ public:
   virtual std::unique_ptr<Op> clone() const = 0;
   virtual void setup() {}
   virtual std::vector<std::unique_ptr<Op>> getGradOps() { return {}; }
-  virtual const std::vector<GradInOutMapper> &gradInputInfo() const { throw error("{} is no operation of a gradient", opid); }
-  virtual const std::map<int, int> &gradOutToNonGradIn() const { throw error("{} is no operation of a gradient", opid); }
+  virtual const std::vector<GradInOutMapper> &gradInputInfo() const { throw error("{} is not a gradient operation", opid); }
+  virtual const std::map<int, int> &gradOutToNonGradIn() const { throw error("{} is not a gradient operation", opid); }
   virtual void appendAttributes(OpSerialiserBase &) const {}
   virtual void appendOutlineAttributes(OpSerialiserBase &) const {}
   virtual float getSubgraphValue() const = 0;
@@ -59,7 +59,7 @@ public:
   OperatorIdentifier opid;
   Settings settings;
 
-  /// Of the stand-in: what is connected, and what setup() says comes out.
+  /// Only in the substitute: the connected inputs, and the outputs that setup() reported.
   std::map<int, TensorInfo> inputs, outputs;
 };
 

@@ -1,4 +1,4 @@
-// Stand-in for PopART's operator identifiers: domain, name and version, as in ONNX.
+// Substitute for PopART's operator identifiers: domain, name and version, as in ONNX.
 #ifndef SNNC_POPART_OPERATORIDENTIFIER_HPP
 #define SNNC_POPART_OPERATORIDENTIFIER_HPP
 

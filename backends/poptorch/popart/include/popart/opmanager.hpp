@@ -1,4 +1,4 @@
-// Stand-in for the registration of operations.
+// Substitute for the registry of PopART operations.
 #ifndef SNNC_POPART_OPMANAGER_HPP
 #define SNNC_POPART_OPMANAGER_HPP
 
@@ -46,7 +46,7 @@ public:
   using OpFactoryFunc = std::function<std::unique_ptr<Op>(const OpCreatorInfo &)>;
 
   static void registerOp(const OperatorIdentifier &id, OpFactoryFunc make);
-  /// Of the stand-in: an operation by its identifier.
+  /// Only in the substitute: creates an operation by its identifier.
   static std::unique_ptr<Op> create(const OperatorIdentifier &id, const Attributes &attributes);
 };
 

@@ -1,4 +1,4 @@
-// Stand-in for what PopART writes attributes of operations to.
+// Substitute for the interface to which PopART operations write their attributes.
 #ifndef SNNC_POPART_OPSERIALISER_HPP
 #define SNNC_POPART_OPSERIALISER_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for PopART's TensorInfo: an element type and a shape.
+// Substitute for PopART's TensorInfo: an element type and a shape.
 #ifndef SNNC_POPART_TENSORINFO_HPP
 #define SNNC_POPART_TENSORINFO_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for the device that operations are lowered to: here a graph, and the tensors of one operation.
+// Substitute for the device for which operations are lowered: a graph, and the tensors of one operation.
 #ifndef SNNC_POPART_POPX_DEVICEX_HPP
 #define SNNC_POPART_POPX_DEVICEX_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for what an operation says of the layout of an input.
+// Substitute for the enumeration with which an operation reports whether it lays out an input.
 #ifndef SNNC_POPART_POPX_INPUTCREATORTYPE_HPP
 #define SNNC_POPART_POPX_INPUTCREATORTYPE_HPP
 

@@ -1,4 +1,4 @@
-// Stand-in for popart::popx::Opx, the Poplar side of an operation.
+// Substitute for popart::popx::Opx, the Poplar implementation of an operation.
 #ifndef SNNC_POPART_POPX_OPX_HPP
 #define SNNC_POPART_POPX_OPX_HPP
 
@@ -23,7 +23,7 @@ public:
 
   virtual void grow(poplar::program::Sequence &) const = 0;
 
-  /// Whether the operation lays out an input itself, by createInput(); mustExistBeforeCreate() then names tensors that it needs for that.
+  /// Whether the operation lays out an input itself, in createInput(); mustExistBeforeCreate() then names the tensors needed for that.
   virtual InputCreatorType getInputCreatorType(InIndex) const { return InputCreatorType::Deadend; }
   virtual poplar::Tensor createInput(InIndex index, const poplar::DebugNameAndId &) const {
     throw error("{} cannot create its input {}", op_p->opid, index);
@@ -37,7 +37,7 @@ public:
   const poplar::Tensor &getOutTensor(OutIndex index) const { return dv_p->outputs.at(index); }
   void setOutTensor(OutIndex index, const poplar::Tensor &tensor) const {
     if (tensor.shape() != op_p->outInfo(index).shape_szt())
-      throw error("{} gives output {} another shape than setup() said", op_p->opid, index);
+      throw error("{} returns output {} with a shape other than that of setup()", op_p->opid, index);
     dv_p->outputs[index] = tensor;
   }
   poplar::DebugContext debugContext(const std::string &name = "") const { return poplar::DebugContext(name); }
@@ -45,18 +45,18 @@ public:
   template <class OP> OP &getOp() const {
     OP *found = dynamic_cast<OP *>(op_p);
     if (found == nullptr)
-      throw error("{} is of another class", op_p->opid);
+      throw error("{} has an unexpected class", op_p->opid);
     return *found;
   }
   template <class OP> void verifyOp(Op *op, const OperatorIdentifier &id) {
     if (op->opid.domain != id.domain || op->opid.type != id.type)
-      throw error("{} cannot be made from {}", id, op->opid);
+      throw error("{} cannot be created from {}", id, op->opid);
   }
   template <class OP> void verifyOp(Op *op, std::vector<OperatorIdentifier> ids) {
     for (const OperatorIdentifier &id : ids)
       if (op->opid == id)
         return;
-    throw error("{} is none of the operations that were expected", op->opid);
+    throw error("{} is not one of the expected operations", op->opid);
   }
 
   Op *op_p;

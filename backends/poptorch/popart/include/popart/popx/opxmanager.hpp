@@ -1,4 +1,4 @@
-// Stand-in for the registration of the Poplar side of operations.
+// Substitute for the registry of the Poplar implementations of operations.
 #ifndef SNNC_POPART_POPX_OPXMANAGER_HPP
 #define SNNC_POPART_POPX_OPXMANAGER_HPP
 
