@@ -28,8 +28,8 @@ CAPITAL = re.compile(r"(?<![\w.>:])([A-Z]\w+)\b")
 DEVICE = re.compile(r"\b(__builtin_ipu_\w+|half|quarter|(?:float|half|short|ushort|int|uint|char|uchar|quarter)[248])\b|\bipu::(\w+)")
 INCLUDE = re.compile(r"#include <((?:poplar|pop\w+|gcl|ipu\w*)[/\w.]*)>")
 STANDARD = {
-    "at", "back", "begin", "count", "data", "empty", "end", "epsilon", "find", "front", "insert", "lock", "push_back", "reset", "resize", "size",
-    "str", "substr", "what", "write",
+    "at", "back", "begin", "count", "data", "empty", "end", "epsilon", "find", "front", "insert", "lock", "push_back", "reset", "resize",
+    "size", "str", "substr", "what", "write",
 }  # fmt: skip
 """Members of the standard library's classes too."""
 
