@@ -28,8 +28,8 @@ CAPITAL = re.compile(r"(?<![\w.>:])([A-Z]\w+)\b")
 DEVICE = re.compile(r"\b(__builtin_ipu_\w+|half|quarter|(?:float|half|short|ushort|int|uint|char|uchar|quarter)[248])\b|\bipu::(\w+)")
 INCLUDE = re.compile(r"#include <((?:poplar|pop\w+|gcl|ipu\w*)[/\w.]*)>")
 STANDARD = {
-    "at", "back", "begin", "count", "data", "empty", "end", "epsilon", "find", "front", "insert", "lock", "reset", "resize", "size", "str",
-    "substr", "what", "write",
+    "at", "back", "begin", "count", "data", "empty", "end", "epsilon", "find", "front", "insert", "lock", "push_back", "reset", "resize",
+    "size", "str", "substr", "what", "write",
 }  # fmt: skip
 """Members of the standard library's classes too."""
 
@@ -54,7 +54,7 @@ class Interface:
 
     def __init__(self):
         folder = include_dir() / "poplar"
-        codes = {h.name: code_of(h.read_text()) for h in folder.iterdir() if h.name not in EMULATOR_HEADERS}
+        codes = {h.name: code_of(h.read_text()) for h in folder.glob("*.hpp") if h.name not in EMULATOR_HEADERS}
         self.functions = {name for code in codes.values() for name in FUNCTION.findall(code)}
         self.types = {name for code in codes.values() for found in TYPE.findall(code) for name in found if name}
         self.types |= set(re.findall(r"\w+", " ".join(e for code in codes.values() for e in ENUMERATION.findall(code))))
