@@ -128,7 +128,7 @@ public:
   unsigned tile() const { return tile_; }
   bool isStreamCopy() const { return program_->type() == Program::Type::StreamCopyMid; }
   bool isCommon() const { return !isStreamCopy(); }
-  /// A trace has room for every block, and needs none to be written out.
+  /// A trace has memory for every block, so none is flushed.
   bool isOverflow() const { return false; }
   bool isBlockFlush() const { return false; }
 
