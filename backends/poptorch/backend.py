@@ -140,7 +140,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     def next_step(self, folder: Path, trains: bool) -> str:
         """Return the commands that train the package."""
         del trains
-        return f"run make and python train.py in it, with the Poplar SDK; without it: python -m snnc.emulated_poptorch {folder / 'train.py'}"
+        emulated = f"python -m snnc.emulated_poptorch {folder / 'train.py'}"
+        return f"run make and python train.py there, with the Poplar SDK; on the emulator: {emulated}"
 
 
 POPTORCH: Final = PopTorchBackend(

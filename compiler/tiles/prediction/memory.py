@@ -72,7 +72,7 @@ class MemoryUse:
 
     @property
     def of_update(self) -> int:
-        """Bytes of the fullest tile in the update, without those of a sequence: the part of the memory that segments cannot make smaller."""
+        """Bytes of the fullest tile in the update, without those of a sequence: memory that segments cannot reduce."""
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
