@@ -65,7 +65,7 @@ class Shares:
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
     """Return [relays, iterations]: cycles of the slowest worker, including the start of the vertex.
 
-    `relays` lists the first sample and the number of samples of each relay. `part` is "masks" (relays of populations search `rows` of masks),
+    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
     "windows" (they merge the results and write windows) or "backward".
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
