@@ -1,4 +1,4 @@
-"""Build emitted projects: with nvcc for a device, or with the host's C++ compiler to check the kernels on the processor."""
+"""Build emitted projects: with nvcc for a device, or with the host's C++ compiler to check the kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ SOURCES: Final = (
 OWN: Final = "network.cu"
 """The source that differs between networks."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the processor."""
+"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
 """``_FORTIFY_SOURCE`` is off because its checks would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
-"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the processor."""
+"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the CPU."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""
@@ -139,7 +139,7 @@ def _target(architecture: str) -> list[str]:
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Return the library of the same sources built for the processor, where each CUDA thread is a fiber: slow, meant for checks only.
+    """Return the library of the same sources built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
 
     Raises
     ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError, ToolMissingError
 
 CHECK_ON_HOST = "SNNC_CUDA_ON_HOST"
-"""Environment variable: if set, kernels run on the processor, which is slow but checks their results."""
+"""Environment variable: if set, kernels run on the CPU, which is slow but checks their results."""
 
 
 class NvccMissingError(ToolMissingError):
