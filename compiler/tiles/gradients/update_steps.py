@@ -179,7 +179,7 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, by learned parameter and size of column group: whether it is float16, groups on each tile of a replica, and elements of each."""
+    """Yield, by learned parameter and size of column group: whether it is float16, groups on each tile of a replica, elements of each."""
     for each, half in rows:
         for groups, elements in parameter_groups(where, each):
             yield half, groups, elements
