@@ -59,7 +59,7 @@ class Attempt(Protocol):
 
 
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save the most.
+    """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
 
     Each remedy is planned quickly first; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
 
