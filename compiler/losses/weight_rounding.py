@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""Nearest, random, or ``"master"``: nearest with the remainder stored as float32, so that weight plus remainder is the float32 weight."""
+"""Nearest, stochastic, or ``"master"``: nearest with the remainder stored as float32, so that weight plus remainder is the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
@@ -37,7 +37,7 @@ class WeightRounding:
     Attributes
     ----------
     kind
-        Nearest, random, or nearest with stored remainder.
+        Nearest, stochastic, or nearest with a stored remainder.
     seed
         Seed of the random numbers.
     """
