@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""Nearest, stochastic, or ``"master"``: nearest with the remainder stored as float32, so that weight plus remainder is the float32 weight."""
+"""Nearest, stochastic, or ``"master"``: nearest, with the remainder as float32, so that weight plus remainder is the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
