@@ -3,8 +3,8 @@
 The update is computed in float32 and then rounded to the nearest float16 number, or to one of the two adjacent numbers at random, with
 probabilities that preserve the mean (stochastic rounding). The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
-(C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU can round randomly
-in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
+(C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU has stochastic
+rounding in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
 
 Values beyond the largest float16 number become that number; NaN remains NaN.
 """
