@@ -204,8 +204,8 @@ class BackendSession:
         x
             [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`, an
             iterable of batches, which are pairs ``(x, y)`` of such data: a DataLoader, a list or a generator. Each batch is one update. The
-            iterable is iterated again in each epoch, so a generator lasts for one epoch. Also a data set (:mod:`snnc.data`), which contains
-            its labels: it is read batch by batch, in the same order as arrays.
+            iterable is iterated again in each epoch, so a generator lasts for one epoch. Or a data set (:mod:`snnc.data`), which contains
+            its labels and is read batch by batch, in the same order as arrays.
         y
             [samples], class indices; targets of another kind if the loss needs them (:mod:`snnc.losses`).
         epochs

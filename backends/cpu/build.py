@@ -47,7 +47,7 @@ MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
 LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
-"""Optimisation level of sources."""
+"""Optimisation levels: of the sources in `HOT`, and of those in `PLAIN`."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 

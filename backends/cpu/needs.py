@@ -31,7 +31,7 @@ from snnc.compiler.ir.step_operations import (
 SPIKING: Final = 0.08
 """Assumed fraction of neurons that spike in a step, until it has been observed in a sequence."""
 IN_SUPPORT: Final = 0.25
-"""Assumed fraction of neurons inside the support of the surrogate, if only these receive gradient."""
+"""Assumed fraction of neurons inside the support of the surrogate, if only these receive a gradient."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
 """An input is stored as lists if at most one in ``LISTED_PART`` values is nonzero."""

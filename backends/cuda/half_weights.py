@@ -47,5 +47,5 @@ def keeps_remainder(program: StepProgram, name: str) -> bool:
 
 
 def rounds_at_random(program: StepProgram) -> bool:
-    """Return whether an update needs its number, which seeds the random rounding."""
+    """Return whether an update needs its number, which seeds the stochastic rounding."""
     return program.rounding is not None and program.rounding.kind == "stochastic"

@@ -51,7 +51,7 @@ export LD_LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_P
 export CMAKE_PREFIX_PATH="$POPLAR_SDK_ENABLED${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 """
 POPC = 'exec {python} {script} --library {library} "$@"\n'
-"""Command ``popc``: codelets link against the library of this prefix, for popc would build one more for the compilers in ``bin``."""
+"""Command ``popc``: codelets link against the library of this prefix; otherwise popc would build another for the compilers in ``bin``."""
 COMPILERS = ("c++", "g++", "clang++")
 """Compiler commands in ``bin`` that use the launcher, for builds without CMake."""
 COMPILER = """\

@@ -47,7 +47,7 @@ NAMED_ELEMENTS = re.compile(
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Vectors as classes. Of halves they are faster with GCC, which converts the elements of its own vectors one by one."""
+"""Vectors as classes. For vectors of halves, classes are faster with GCC, which converts the elements of its own vectors one by one."""
 COMPUTE_ELSEWHERE = re.compile(r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here")
 """Compiler errors if `compute` is also the name of something other than a declared function."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
@@ -103,12 +103,12 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
             try:
                 return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
             except BuildError:
-                pass  # Only the other compiler may accept it; if neither does, its errors are as good.
+                pass  # Perhaps only the other compiler accepts it; if neither does, the other's errors are as good.
         return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
 
 
 def half_flags(command: Sequence[str]) -> list[str]:
-    """Return the flags under which a compiler rounds halves after every operation, not once an expression."""
+    """Return the flags under which a compiler rounds halves after every operation, not once per expression."""
     if is_clang(command):
         return ["-ffloat16-excess-precision=none"]
     version = GCC_VERSION.search(compiler_version(command).partition("\n")[0])
@@ -140,7 +140,7 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
         written = _compile_adapted(source, Path(scratch), flags, [*debug, "-o", str(output), *link], clang)
         types = _types(output)
         if HALF_CLASSES in written and any("snnc_vector" in vertex.name for vertex in types):
-            # A vertex named by its vectors keeps the name that the compiler's vectors have.
+            # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
             written.remove(HALF_CLASSES)
             _compile_adapted(source, Path(scratch), written, [*debug, "-o", str(output), *link], clang)
             types = _types(output)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 def main() -> int:
-    """Run popc with bare parent packages."""
+    """Run popc, with empty modules in place of its parent packages."""
     emulator = Path(__file__).resolve().parent
     root = emulator.parent.parent
     folders = {

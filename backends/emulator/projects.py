@@ -60,7 +60,7 @@ def build_project(
     ToolMissingError
         There is no C++ compiler.
     BuildError
-        The compiler refuses the project.
+        The compiler rejects the project.
     """
     command = compiler()
     every = [*command, *common_flags(command), "-isystem", str(include_dir()), *flags]

@@ -97,7 +97,7 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
-    """Return a copy of a source in which designated initialisers that GCC refuses come first in their braces, as Clang accepts any order.
+    """Return a copy of a source in which designated initialisers that GCC refuses come first in their braces; Clang accepts any order.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
     folder
         Folder of the copy.
     errors
-        The compiler's messages: each names a field, and where its braces close. Applied repeatedly, every field finds its place.
+        The compiler's messages: each names a field, and where its braces close. Repeated calls move every field to its place.
 
     Returns
     -------

@@ -20,7 +20,7 @@ class RetainedFiles:
     Attributes
     ----------
     trained
-        Moved weights that the old project was trained to; None: there were none, or they were not requested.
+        The old project's trained weights, moved; None: there were none, or they were not requested.
     edited
         Files that snnc wrote and the user changed, moved.
     dropped

@@ -45,7 +45,7 @@ def target_setup(loss: Composed) -> str:
 
 
 def target_form(loss: Composed) -> str:
-    """Return the form of such targets as a C++ initialiser: columns, classes, whether per step, whether with lengths."""
+    """Return the form of a loss's targets as a C++ initialiser: columns, classes, whether per step, whether with lengths."""
     of_classes = loss.targets in ("class", "step_classes")
     flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
     return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"

@@ -68,7 +68,7 @@ class Store:
 
     @property
     def drops_support(self) -> bool:
-        """Whether a step may have more such neurons than the store has room for."""
+        """Whether a step may have more neurons that receive gradient than the store has room for."""
         return self.with_support and self.stored < self.width
 
     @property

@@ -24,6 +24,6 @@ class BatchedData(Protocol):
         order
             Positions of the samples; None: all samples in their own order.
         epoch
-            Number of the epoch: random changes follow from it and the sample.
+            Number of the epoch, which together with the sample determines random changes (augmentation).
         """
         ...

@@ -179,7 +179,7 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, the returned loss is the share of these.
+        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned.
         """
         ...
 
@@ -260,7 +260,7 @@ class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, the returned loss is the share of these.
+        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned.
         """
         ...
 

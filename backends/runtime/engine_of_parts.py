@@ -19,7 +19,7 @@ from snnc.compiler.tiles.partition import Correspondence
 
 
 class EngineOfParts(EngineWrapper[Engine]):
-    """Translates the arrays of all calls between the network and the program with split populations; counters are those of this program.
+    """Translates the arrays of all calls between the network and the program with split populations; counters are the split program's.
 
     Parameters
     ----------

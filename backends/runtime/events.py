@@ -15,7 +15,7 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _TABLE: Final = 64
-"""Counting sort replaces sorting if the range of the numbers is at most this many times as long as their list."""
+"""Counting sort replaces comparison sort if the range of the numbers is at most this many times as long as their list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,8 @@ def _check_shape(shape: Shape) -> None:
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
     """Sort numbers below `bound` and remove repetitions.
 
-    If many of them occur, counting sort is faster. Otherwise they are sorted in the narrowest type, which takes half the time.
+    If the numbers are dense in their range, counting sort is faster. Otherwise they are sorted in the narrowest type, which halves the
+    time.
     """
     if bound <= _TABLE * len(places):
         occurs = np.zeros(bound, bool)

@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Return initial values as (population id, canonical state or output buffer) -> [B, n].
 
-    `given` contains, by the author's names, numbers or arrays of one sample or of all samples.
+    `given` maps the author's names to numbers, or to arrays for one sample or for all samples.
 
     A state that delayed connections also read is set in the population and in the output buffer. If states are parts of an array, such
     as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.

@@ -47,7 +47,7 @@ def compiler() -> list[str]:
 def cuda_compiler() -> list[str] | None:
     """Return the command of the CUDA compiler, None if there is none.
 
-    The first of ``$CUDACXX``, or else of nvcc on the PATH, nvcc in ``/usr/local/cuda`` and the nvcc of NVIDIA's wheel.
+    It is ``$CUDACXX`` if that is set, else the first nvcc found on the PATH, in ``/usr/local/cuda`` or in NVIDIA's wheel.
     """
     chosen = shlex.split(os.environ.get("CUDACXX", ""))
     candidates = [chosen] if chosen else [["nvcc"], [_USUAL_NVCC], *([path] for path in _nvcc_of_the_wheel())]

@@ -77,7 +77,7 @@ def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
     """Return flags that make g++ use precompiled headers of a project; an empty list for other compilers.
 
-    The flags include the headers before the first line of the source. If g++ rejects the precompiled file, it reads copies of them.
+    The flags include the headers before the first line of the source. If g++ rejects the precompiled file, it reads copies of the headers.
 
     Parameters
     ----------

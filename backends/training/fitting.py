@@ -213,7 +213,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
     CheckpointError
         The progress cannot be saved.
     ResumeError, SessionError
-        See :func:`beginning`. Or the processes of `ranks` train different networks.
+        See :func:`beginning`; also raised if the processes of `ranks` would train different networks.
     """
     updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
     begin = beginning(call, program, engine)

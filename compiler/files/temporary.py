@@ -1,8 +1,8 @@
 """Temporary folders and files, deleted by the process that created them or, if it was killed, by a later process.
 
 Each folder contains a file that its process keeps locked; a temporary file is locked itself. The system releases the lock however the
-process ends. A marked entry without a lock belongs to a killed process; the next process that creates such an entry removes it, as
-``snnc clean`` does.
+process ends. A marked entry without a lock belongs to a killed process; it is removed by the next process that creates such an entry, or
+by ``snnc clean``.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ every consumer tile reads.
 
 Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
 ``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between
-populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations. With a `latency`
-of 2 the forward pass has separate stages, for which the left-hand side is at least 2.
+populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence of T steps takes T + L - 1 iterations, where L
+is the number of stages. With a `latency` of 2 the forward pass has separate stages, for which the left-hand side is at least 2.
 """
 
 from __future__ import annotations

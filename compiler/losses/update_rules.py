@@ -24,7 +24,7 @@ class UpdateRule:
     moments
         Values that the optimiser stores for each element, ``moment1``, ``moment2``, …, initially 0.
     shares
-        Bias corrections: beta of ``1 - beta^n`` by name, where n counts updates from 1.
+        Bias corrections: name -> beta; the correction at update n, counted from 1, is ``1 - beta^n``.
     rates
         Values shared by all parameters of a group in an update, computed from ``lr`` (of the group), the `settings` and the shares.
     clipped

@@ -1,11 +1,10 @@
 """Rounding of updates of float16 weights: the definition, which every target follows bit for bit.
 
-The update is computed in float32 and then rounded to the nearest float16 number, or randomly to one of the two adjacent numbers, with
-probabilities that preserve the mean. The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
+The update is computed in float32 and then rounded to the nearest float16 number, or to one of the two adjacent numbers at random, with
+probabilities that preserve the mean (stochastic rounding). The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
-(C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU can round randomly
-in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
-
+(C. Wellons 2018, "Prospecting for hash functions", public domain), so the order of computation does not matter. An IPU has stochastic
+rounding in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
 
 Values beyond the largest float16 number become that number; NaN remains NaN.
 """
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""Nearest, random, or ``"master"``: nearest with the remainder stored as float32, so that weight plus remainder is the float32 weight."""
+"""Nearest, stochastic, or ``"master"``: nearest, with the remainder as float32, so that weight plus remainder is the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
@@ -38,7 +37,7 @@ class WeightRounding:
     Attributes
     ----------
     kind
-        Nearest, random, or nearest with stored remainder.
+        Nearest, stochastic, or nearest with a stored remainder.
     seed
         Seed of the random numbers.
     """

@@ -24,7 +24,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     Raises
     ------
     LossOutputError
-        No output fits the loss, or the number of classes does not divide it.
+        No output fits the loss, or the number of classes does not divide the size of the output.
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)

@@ -2,7 +2,7 @@
 
 By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
 of its connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last
-place is lost, rounded randomly, or stored with the weight (:mod:`snnc.compiler.losses.weight_rounding`).
+place is lost, rounded stochastically, or kept as a remainder, depending on the rounding (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations

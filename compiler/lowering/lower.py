@@ -71,7 +71,7 @@ def lower(
     loss
         With a loss, the program includes the backward step; otherwise only the forward step.
     loss_output
-        An output, a population or ``"population.port"`` that the loss reads; by default see
+        An output, a population or ``"population.port"`` that the loss reads; by default the choice of
         :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
     optimizer
         With an optimizer, the program includes the update.
@@ -81,7 +81,7 @@ def lower(
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
         This is the widest window; its bounds are run-time values (:mod:`snnc.compiler.lowering.window_values`).
     steps
-        T if it is fixed; by default the number of the graph.
+        Number of steps T, if it is fixed; by default the graph's.
     train_recurrent
         False freezes the weights of connections on a cycle.
     truncate

@@ -4,11 +4,12 @@ For each source of spikes (an input, or an output of a population), sample and s
 dropped. Receivers, and the gradients of their weights, use only the sent spikes. The source itself, its reset and its records use all of
 them. Gradients returned by receivers reach all neurons of the source, as if no spike was dropped, with one exception: if the
 surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
-the support that did not fire, and none to the dropped spikes, as in the published code.
+the support that did not fire, and none to the dropped spikes, as in the code
+published by Finkbeiner et al. 2023.
 
 The choice of the sent spikes is a function of the source, the step and the seed, the same on every target:
 
-- ``"lowest"``: those with the lowest ids, as in the published code;
+- ``"lowest"``: those with the lowest ids, as in that code;
 - ``"random"``: those with the lowest :func:`scores`, so that every spike of a step has the same probability of being sent.
 
 The limit and the key of the choice are parameters of the program that training does not change and weight files do not contain.

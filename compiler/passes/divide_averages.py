@@ -1,4 +1,4 @@
-"""Pass that splits averages into a sum and one division, as in frameworks, so that results agree bit for bit on every back end."""
+"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every back end."""
 
 from __future__ import annotations
 

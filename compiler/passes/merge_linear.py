@@ -1,4 +1,4 @@
-"""Pass that merges chains of linear operations if results stay equal bit for bit."""
+"""Pass that removes one-to-one connections of weight 1: the only linear operations that merge without changing a bit of the results."""
 
 from __future__ import annotations
 

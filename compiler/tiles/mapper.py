@@ -130,7 +130,7 @@ def make_plan(
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
-        Results of quick estimates. A full plan of the same request continues from them, so quick plans contain only their cycles. If a
+        Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. If a
         plan of the same populations in another order of neurons exists, local search is skipped unless this one is about as fast with
         the placement of that plan.
 
@@ -143,7 +143,7 @@ def make_plan(
     TooBigError
         A tile would need more memory than it has; a HopelessError if that is clear without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
-        The strategy is unknown, its partitioner is not installed, or no form of it fits.
+        The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """
     check_strategy(strategy)
     check_options(target, steps=steps, batch=batch, chips=chips, mode=mode, gradients=gradients, recompute=recompute)

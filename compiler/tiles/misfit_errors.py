@@ -20,7 +20,7 @@ from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
-"""Trial tile sizes grow by this fraction: one part in GROWTH."""
+"""Each trial increases the memory of a tile by one part in this number."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -120,7 +120,7 @@ def _relayed(layout: Layout, tile: int) -> str:
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak and its bytes there.
 
-    The placement is the first that exists when the size of tiles is increased step by step.
+    The placement is the first that exists when the memory of tiles is increased step by step.
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes

@@ -24,7 +24,7 @@ TRIES: Final = 12
 FEWEST_TRIES: Final = 4
 """Maximum number of plans in that search after the time limit."""
 GALLOP: Final = 8
-"""Maximum factor between consecutive numbers: plans for small numbers take less time."""
+"""Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
 MOST_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
@@ -59,7 +59,7 @@ class Attempt(Protocol):
 
 
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return the best remedies: first those with which the network fits (if possible without changing results), then those that save most.
+    """Return the best remedies: first those with which the network fits (if possible with unchanged results), then those that save most.
 
     Each remedy is planned quickly first; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
 

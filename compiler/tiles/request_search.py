@@ -77,7 +77,7 @@ def _may_pack(request: MappingRequest) -> bool:
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments that keep as much data as possible on the tiles, or with histories."""
+    """Search without segments and, if nothing fits, with segments: with as much on the tiles as fits, or histories if faster."""
     found = _searches(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC:
         return found
@@ -167,7 +167,7 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
     """Search for each problem; problems that return gradients in the same way use the number of chips of the first of them.
 
-    The way to return gradients with less work is searched first. Placements that are much slower than the best are skipped.
+    The way of returning gradients that takes less work is searched first. Placements that are much slower than the best are skipped.
     """
     found = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}

@@ -14,7 +14,7 @@ HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFlo
 LANES: Final = 32
 """Lanes of a warp (``device.hpp``)."""
 _DEPTH: Final = 16
-"""Fragments are padded: rows to the neurons of a warp, depth to that of a tensor core product (``tensor_cores.hpp``)."""
+"""Depth of a tensor core product (``tensor_cores.hpp``); fragments are padded to a multiple of it, and their rows to one of `LANES`."""
 
 
 @dataclass(frozen=True)

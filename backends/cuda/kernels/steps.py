@@ -319,7 +319,7 @@ class Steps:
         return self.connections.shared(weight)
 
     def _transposed_columns(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
-        """Return the same for the transposed copy [outputs][inputs]."""
+        """Return the C++ expression of the columns of the transposed copy [outputs][inputs], likewise."""
         reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")

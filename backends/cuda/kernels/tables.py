@@ -12,7 +12,7 @@ from snnc.backends.native.tables import Wires
 
 Table = npt.NDArray[np.uint32]
 FEW: Final = 4
-"""Maximum number of entries per weight up to which one lane processes all of them."""
+"""Maximum number of entries per weight for which one lane processes them all."""
 
 
 @dataclass

@@ -139,7 +139,7 @@ class Launches:
         self._steps = steps
 
     def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
-        """Return the launch that adds the contribution of an operation to the outside sum of the population `label`."""
+        """Return the launch that adds an operation's contribution to what the population `label` receives from outside its component."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
             return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)

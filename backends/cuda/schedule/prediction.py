@@ -73,8 +73,8 @@ H100: Final = Card(
 )
 """Measured on one H100 on 2026-11-23: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; launches in a graph
 (0.9 us, and the end of a kernel); convolutions and tables. Assumed: products reach half of this rate, and in warpgroups 0.6 of the 2,048 of
-the data sheet (a prototype reached 0.68 to 0.84 for the products of W1 at B = 1024 and of W2); 3,000 more cycles per tile; the fraction of
-the memory's 3.0 TB/s; a step of a walk; the time of the host."""
+the data sheet (a prototype reached 0.68 to 0.84 for the products of the benchmarks W1 at B = 1024 and W2); 3,000 more cycles per tile; the
+fraction of the memory's 3.0 TB/s; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)

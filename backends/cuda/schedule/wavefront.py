@@ -21,7 +21,7 @@ class SkewedPopulation:
 class Wavefront:
     """The schedule of a time step: its stretches (work between two barriers), each followed by a barrier, and the largest skew.
 
-    A network of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
+    A sequence of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
     """
 
     stretches: tuple[tuple[SkewedPopulation, ...], ...]

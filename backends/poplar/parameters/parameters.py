@@ -46,12 +46,12 @@ class PlacedParameter:
 
     @property
     def summed(self) -> str:
-        """The same for the sums of its gradient, which are float32, and padded like the weights if these are float16."""
+        """Name of that function for the sums of its gradient, which are float32, and padded like the weights if these are float16."""
         return "weights" if self.form == "dense" or self.half else "rows"
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """Yield each parameter that the program uses once."""
+    """Yield every parameter that the program uses, each once."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     seen: set[str] = set()
     for population in net.program.populations:
@@ -178,7 +178,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Return the fields that locate weights in the host's array, for random rounding."""
+    """Return the fields that locate weights in the host's array, for stochastic rounding."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}
     number = [op.parameter for op in net.program.update].index(placed.name)

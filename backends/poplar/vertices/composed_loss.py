@@ -83,7 +83,7 @@ def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
 
 
 def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
-    """Return the C++ of the spikes of a class, ``int(length * rate * group)``; lengths that float32 would round wrongly are listed."""
+    """Return C++ for the wanted spikes of a class, ``int(length * rate * group)``; lengths that float32 would round wrongly are listed."""
     if not lengths:
         return c_literal(float(int(steps * rate * group)))
     each = np.float32(rate * group)

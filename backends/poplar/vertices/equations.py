@@ -43,7 +43,7 @@ def load(place: str) -> str:
 
 
 def recall(place: str, offset: Expression) -> str:
-    """Return the C++ of the values that are stored as float16 from `place` on, minus `offset`."""
+    """Return the C++ of the values that are stored from `place` on as float16 differences from `offset`."""
     stored = f"recall<Real>(&{place})"
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 

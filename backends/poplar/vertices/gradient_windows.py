@@ -196,7 +196,7 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
-    """Return the template data of these windows; their gradients belong to the windows shown `ahead` iterations earlier."""
+    """Return the template data of the returning windows; their gradients belong to the windows shown `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
     comment = f"Gradient of the values that the targets read in {iteration}."
     texts = {"windows": "samples", "searches": "searches", "own": "own"}

@@ -95,7 +95,7 @@ def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
 
 
 def window_test_table_count(net: PoplarNetwork) -> int:
-    """Return the number of these tables."""
+    """Return the number of tables of the test."""
     return 0 if net.window_test is None else 1 + len(net.window_test.levels)
 
 

@@ -111,7 +111,7 @@ class Options:
         return self
 
     def updatableNamedBuffers(self, names: Sequence[str]) -> Options:  # noqa: N802
-        """Choose the buffers of the model that ``copyNamedBuffersToDevice`` updates; others keep their values of the first call."""
+        """Choose the buffers of the model that ``copyNamedBuffersToDevice`` updates; others keep their values from the first call."""
         self.updatable = tuple(names)
         return self
 

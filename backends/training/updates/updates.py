@@ -1,4 +1,4 @@
-"""Updates of a training run, made from whole batches, from batches in parts, or from the share of this process."""
+"""Updates of a training run, made from whole batches, from batches in parts, or from this process's share of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Updates:
 
     @property
     def stopping(self) -> bool:
-        """Whether training must stop after the last update; it is equal in all processes that train together."""
+        """Whether training must stop after the last update; the same in all processes that train together."""
         return self.stop_requested() if self.ranks is None else self._agreed
 
     def _mine(self, batch: Batch) -> Array:

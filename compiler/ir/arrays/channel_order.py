@@ -18,7 +18,6 @@ class ChannelOrder:
 
     All positions of the first `grain` channels come first; the channels of a position are adjacent.
 
-
     A grain of 1 is the author's order, channels first; a grain of all channels is channels last. `grain` divides `channels`.
 
     Examples

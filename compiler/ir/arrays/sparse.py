@@ -1,4 +1,4 @@
-"""Sparse weights: positions of entries, checks of these, and conversion to dense weights."""
+"""Sparse weights: the positions of their entries, checks of these positions, and conversion to dense weights."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = 
     eps
         Number added to the variance.
     each_step
-        Whether statistics are computed per step and not over all steps.
+        Whether statistics are computed per step instead of over all steps.
 
     Raises
     ------

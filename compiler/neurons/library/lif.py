@@ -22,7 +22,7 @@ def LIF(  # noqa: N802 - the name of the neuron
     """Leaky integrate-and-fire: ``v' = beta v + i``, ``s = H(v' - threshold)``, and a reset.
 
     With the default options, it follows Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
-    learning" (snnTorch's ``Leaky``), also with ``reset="zero"``::
+    learning" (snnTorch's ``Leaky``; with ``reset="zero"`` too, snnTorch computes the same)::
 
         r  = H(v - threshold), detached
         v' = beta v + i - r threshold

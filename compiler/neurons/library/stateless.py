@@ -23,7 +23,7 @@ def Relay() -> NeuronModel:  # noqa: N802 - named like the neurons
 
 
 def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Divide the current and pass it on in the same step, ``y = i / divisor``; it follows the sum of an average."""
+    """Divide the current and pass it on in the same step, ``y = i / divisor``; an average is a sum followed by a Quotient."""
     return neuron("Quotient", params={"divisor": divisor}, equations="y = i / divisor", output="y")
 
 

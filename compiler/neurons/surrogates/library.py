@@ -58,7 +58,7 @@ def heaviside() -> Surrogate:
 
 
 def triangular(threshold: float = 1.0) -> Surrogate:
-    """``threshold`` below the threshold, ``-threshold`` at and above it: snnTorch's ``triangular`` (see `piecewise_linear`)."""
+    """``threshold`` below the threshold, ``-threshold`` at and above it: snnTorch's ``triangular`` (a triangle is `piecewise_linear`)."""
     return Surrogate("triangular", call("where", call("ge", _X, 0), -threshold, threshold), {"threshold": threshold})
 
 

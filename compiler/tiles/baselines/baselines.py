@@ -25,7 +25,7 @@ SEED: Final = 0
 
 
 def check_strategy(strategy: str) -> None:
-    """Refuse an unknown strategy.
+    """Reject an unknown strategy.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in order, and the distinct row of each row; no number is negative.
+    """Return the index of one instance of each distinct row, in order, and for each row which of these it equals; no number is negative.
 
     Same result as ``np.unique(axis=0)``, but sorts a single code per row.
     """

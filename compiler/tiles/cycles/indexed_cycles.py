@@ -81,7 +81,7 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
 
 
 def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
-    """Return the increase of :func:`target_amounts` by `events` events of a sample, or by a fraction `passed` of the keys."""
+    """Return by how much :func:`target_amounts` grows if a sample has `events` events, or if a fraction `passed` of the keys is passed."""
     more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
     return {name: more[name] - less[name] for name in more}
 
@@ -98,7 +98,7 @@ def indexed_bytes(
     """Return bytes by category and lifetime: tables, copies of weights, private gradients of each share; owned weights excluded."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
-    # The gradients of a target's weights do not need the weights. If the backward pass runs forward again, it reads them until its end.
+    # Weight gradients do not need the weights, but a backward pass that recomputes segments reads them until its end.
     read = copies if problem.segment else ("weights", "copies read forward")
     found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:

@@ -51,7 +51,7 @@ class BusReduction:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One part of the sums of a bus for a range of samples: `producers` consecutive producers from `first` on."""
+    """One part of the sums of a bus for a range of samples: `producers` consecutive producers, beginning with `first`."""
 
     bus: Bus
     part: int

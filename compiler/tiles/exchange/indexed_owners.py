@@ -48,7 +48,7 @@ class Ownership:
 
     @property
     def placed(self) -> bool:
-        """Whether the order of the weights differs from the model's array, so that random rounding needs a table of their positions."""
+        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of their positions."""
         return self.indexed.map.reordered
 
     @cached_property

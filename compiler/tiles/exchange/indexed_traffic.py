@@ -41,7 +41,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if target not in whole:
                 _read_rows(layout, traffic, links, reader)
             for link in links:
-                if link.chooses:  # every such connection has its own numbers of chosen entries
+                if link.chooses:  # every such connection reads which of its own entries were chosen
                     _read_rows(layout, traffic, [link], reader)
 
 
@@ -163,7 +163,7 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 class OwnedWork(NamedTuple):
     """Work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
 
-    `places`: whether a table contains the position of each element in the model's array, for random rounding.
+    `places`: whether a table contains the position of each element in the model's array, for stochastic rounding.
     """
 
     tiles: Ints

@@ -52,7 +52,7 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed before."""
+    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed first."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -179,7 +179,7 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, by learned parameter and size of column group: whether it is float16, groups on every tile of a replica, elements each."""
+    """Yield, by learned parameter and size of column group: whether it is float16, groups on each tile of a replica, elements of each."""
     for each, half in rows:
         for groups, elements in parameter_groups(where, each):
             yield half, groups, elements

@@ -1,7 +1,7 @@
 """Reordering of populations with channels: results stay the same, and a correspondence restores the author's order.
 
 Convolutions are stored as runs of consecutive values (:mod:`snnc.compiler.tiles.indexed`). If the channels of a position are adjacent, runs
-are longer, a range of neurons is a region of the image, and its sources are a few ranges, its halo. Only the order differs: weights of
+are longer, a range of neurons is a region of the image, and its sources (its halo) are a few ranges. Only the order differs: weights of
 dense connections, parameters with a value for each neuron, inputs, outputs and states are reordered when they enter or leave the program.
 """
 

@@ -30,7 +30,7 @@ SCALES: Final = (0.5, 1.6)
 BISECTIONS: Final = 9
 """Number of bisections of that range; the resolution is 0.002."""
 WORTH: Final = 0.999
-"""A smaller sum than this fraction of the present one counts as an improvement."""
+"""A sum smaller than this fraction of the present one counts as an improvement."""
 
 AT_ONCE: Final = 64
 """Number of allocations compared at a time in the search for Pareto-optimal ones."""

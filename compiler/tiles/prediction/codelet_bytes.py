@@ -121,7 +121,7 @@ def _tables_of(link: Link) -> int:
     return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
 
 
-# ---- other codelets--------------------------------------------------------------------------------------------------------------
+# ---- other codelets -------------------------------------------------------------------------------------------------------------
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:

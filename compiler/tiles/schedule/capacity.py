@@ -91,7 +91,7 @@ def _default_capacity(source: BusSource, share: float) -> int:
 
 
 def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | None) -> None:
-    """Refuse activities and capacities of buffers that send no spikes."""
+    """Reject activities and capacities of buffers that send no spikes."""
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
     for mapping in given:
         for name in mapping if isinstance(mapping, Mapping) else ():

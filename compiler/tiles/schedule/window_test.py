@@ -65,7 +65,7 @@ class MaximumLevel:
 
     @property
     def results(self) -> Numbers:
-        """The results of the test, one number each."""
+        """The results of the level: one number per vertex."""
         return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
 
@@ -122,7 +122,7 @@ def window_test(
 
 
 def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int:
-    """Return the number of groups on the busiest chip with which a level saves most; 0 if no level saves cycles."""
+    """Return the number of groups on the busiest chip with which a level saves the most; 0 if no level saves cycles."""
     weight, comparison = _weights(now, words, target, vertex), vertex.trip(COMPARED)
     chip = now.tile // target.tiles_per_chip
     of_chip, pieces = np.bincount(chip, weights=weight), np.bincount(chip)

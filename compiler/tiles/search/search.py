@@ -67,7 +67,7 @@ MEASURED_FACTOR: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, with its memory and its predicted phases, with durations only."""
+    """A layout that fits, its memory, and its predicted phases (durations only)."""
 
     layout: Layout
     memory: MemoryUse
@@ -91,7 +91,7 @@ class Search:
         self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
-        """Bytes that the update needs in the placement that did not fit and needs least for it."""
+        """Fewest bytes that the update needs in any placement that did not fit."""
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}

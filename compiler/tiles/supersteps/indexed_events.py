@@ -3,7 +3,8 @@
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
 hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. Every group is therefore charged for the
 events of each step and sample that its tables contain. Measured spikes are used if available, because the spikes of an image are
-clustered. If only counts and rates are known, that many values are drawn at random, with probabilities proportional to their rates.
+clustered. If only counts and rates are known, as many values as counted are drawn at random, with probabilities proportional to
+their rates.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
 """Spikes of a step that blocks read: all, those of the first (backward) or last window (forward), or those of each further window."""
 LARGEST: Final = 40_000_000
-"""Largest number of elements of a temporary array; connections that need more are charged with the mean."""
+"""Largest number of elements of a temporary array; connections that need more are charged the mean."""
 TINY: Final = 1e-9
 """Rate assumed for values whose measured rate is 0."""
 

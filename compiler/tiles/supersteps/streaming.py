@@ -100,7 +100,7 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
-    """Add the states and the last sent values of each block separately, because boundaries are stored behind the initial values."""
+    """Add the states and the last sent values of each block separately, because boundaries are stored after the initial values."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)

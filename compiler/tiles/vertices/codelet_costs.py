@@ -228,7 +228,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         table_row=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
         single=4,
         run=8,
-        value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
+        value=2,  # load the weight, form the address of the deltas; then for every two samples load and multiply-add
         sample_value=1,
         narrow=int(any(link.half and not link.dense for link in layer.outgoing)),
         sample_choice=7,  # load the number of the chosen entry, compare, branch, load the delta and the sum, add, store
@@ -253,7 +253,7 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
 def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
     """Return the costs of updates of float16 weights, and of copies of these weights for sources.
 
-    A weight: convert, two bounds, convert back, join two into a word: 5. Random rounding adds the weight's position (advance, compare,
+    A weight: convert, two bounds, convert back, join two into a word: 5. Stochastic rounding adds the weight's position (advance, compare,
     branch, add): 5, mixing of bits: 9, compare, shift, add, and: 6. A stored remainder adds: load, add; convert back, subtract, store: 5.
     A copy: the number of a worker's tiles, two divisions: 44; a group of a tile: 6; a column: 10; a weight: load 16 bits;
     store 16 bits: load the word, join, store.
