@@ -69,8 +69,9 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
-"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. The first matching phase gets
-a step of the profile. A phase that runs twice uses the same compute sets both times; all decisions are counted together."""
+"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. A step of the profile
+belongs to the first phase that matches. A phase that runs twice uses the same compute sets both times. All decisions are counted
+together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -25,7 +25,7 @@ def mebibytes(megabytes: float) -> float:
 def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` are of all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
+    ``ms_*`` cover all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
     these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
     process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, including compilation (with
     the caches of the machine). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``

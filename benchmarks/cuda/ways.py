@@ -36,7 +36,7 @@ class FastestWay:
     way
         One of the entry's variants.
     by
-        The reason of the choice.
+        The reason for the choice.
     trial_ms
         Milliseconds of a training step of each variant in the trial.
     left_out

@@ -40,7 +40,7 @@ APART: Final = 8.0
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series, placed: `path` are its points, `shape` is the mark of its kind, `marks` are (x, y, title, fits)."""
+    """One series, placed: `path` connects its points, `shape` is the mark of its kind, `marks` has (x, y, title, fits) for each point."""
 
     label: str
     colour: str

@@ -1,4 +1,4 @@
-"""Train small networks for rows on this machine's processor, on synthetic pen strokes instead of N-MNIST and MNIST."""
+"""Train small networks for rows on the CPU of this machine, with synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
 )
-"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3 sweeps keep their columns in registers.
+"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3, sweeps keep their columns in registers.
 Products and sums are not fused, as in the cost model."""
 SLOW: Final = 5
 """Cycles per float of a division or root of two floats in the cost model; RISC-V has one instruction for either."""

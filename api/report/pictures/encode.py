@@ -1,4 +1,4 @@
-"""Encode arrays compactly for the page: as runs, or as base64 of little-endian numbers."""
+"""Encode arrays compactly for the page: as runs of equal values, or as base64 of little-endian numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain PyTorch: one autograd node per time step, over unbound currents."""
+"""Plain PyTorch: a Python loop over the time steps, with a surrogate gradient as an autograd function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bind dynamic sizes to numbers, for two sets of numbers, and compare the recovered networks."""
+"""Replace dynamic sizes by numbers, and check that other numbers result in the same recovered network."""
 
 from __future__ import annotations
 
