@@ -68,7 +68,7 @@ def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: i
 def clustered_sparse(
     clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
 ) -> Network:
-    """Return a network like :func:`random_sparse`, but with a share `inside` of each neuron's targets in its own cluster.
+    """Return a network like :func:`random_sparse`, but with a share `inside` of all targets in the neuron's own cluster.
 
     The neurons are in random order.
     """
