@@ -32,9 +32,9 @@ BASE: Final = "none"
 
 @dataclass(frozen=True)
 class Ratio:
-    """A headline ratio: the time of a network with a strategy, over that of another, or over measured or logged milliseconds.
+    """A headline ratio: the time of a network with a strategy, divided by that of another, or by measured or logged milliseconds.
 
-    ``below`` 0.0: the log's milliseconds. ``short`` is its name on an axis.
+    If ``below`` is 0.0, the ratio is to the log's milliseconds. ``short`` is the ratio's name on an axis.
     """
 
     title: str

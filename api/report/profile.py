@@ -80,7 +80,7 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
-"""Key of the run-length coded numbers per tile in a stored profile."""
+"""Key of the run-length encoded numbers per tile in a stored profile."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 
 def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Return each phase with its steps in the profile, only those that ran if there are any."""
+    """Return each phase with its steps in the profile; if any of them ran, only those that did."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):

@@ -63,7 +63,7 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     versions
         Versions of the engine's packages.
     machine
-        Names of its devices.
+        Names of the machine's devices.
     seconds
         Time limit of a first step.
     """

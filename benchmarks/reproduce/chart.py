@@ -129,7 +129,7 @@ def _heights(points: Sequence[Point]) -> list[float]:
 
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
-    """Place the numbers of each name one above the other, the first series lowest."""
+    """Stack the numbers of each name, with the first series at the bottom."""
     width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
     for name in names:
         below = 0.0

@@ -239,7 +239,7 @@ def with_callers(codelets: str, probes: str) -> str:
 
 
 def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> CodeLoop | None:
-    """Return the smallest loop with instructions of a line that has the text of `match`, if trips of it can be counted."""
+    """Return the smallest loop with instructions of a line that has the text of `match`, if its trips can be counted."""
     lines = {number for number, line in enumerate(source.splitlines(), 1) if match.text in line}
     if not lines:
         raise ValueError(f"no line of the codelets has the text {match.text!r}")

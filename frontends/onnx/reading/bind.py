@@ -19,7 +19,7 @@ _MAX_CANDIDATES: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover the network with numbers for the dynamic sizes `symbols`; if the default numbers do not fit, try those of constants.
+    """Recover the network with numbers for the dynamic sizes `symbols`; if the defaults do not fit, try sizes of constants.
 
     Raises
     ------
