@@ -25,7 +25,7 @@ class Benchmark:
     Attributes
     ----------
     name, suite
-        Its name in tables, and the group it belongs to (a key of :data:`snnc.benchmarks.nets.SUITES`).
+        Its name in tables, and the group it belongs to (one of :data:`snnc.benchmarks.nets.SUITES`).
     target, chips
         Name of the machine, and how many of its chips are used.
     steps, batch
@@ -45,7 +45,7 @@ class Benchmark:
     support
         Fraction of neurons that receive gradient per step, by the same names.
     counts, support_counts
-        Both as counts in each step and sample [T, B], by the same names, if a simulation provides them.
+        `activity` and `support` as counts in each step and sample [T, B], by the same names, if a simulation provides them.
     build_dense
         Makes the same network without events, in which everything sends values; None if it has no such form.
     published
@@ -119,7 +119,7 @@ class Benchmark:
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
-    """Return the author's name and the buffer of each input and population that sends spikes."""
+    """Return the label, which its author chose, and the buffer of each input and population that sends spikes."""
     labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

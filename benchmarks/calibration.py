@@ -36,7 +36,10 @@ RULE: Final = 9.0
 
 @dataclass(frozen=True)
 class LoggedPoint:
-    """One prediction of a logged net; all times except `logged_ms` are predicted. `n0` and `n1` have one value per layer."""
+    """One prediction of a logged net; all times except `logged_ms` are predicted.
+
+    `n0` and `n1` are the spikes and gradients of each layer.
+    """
 
     net: str
     target: str

@@ -68,7 +68,10 @@ def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: i
 def clustered_sparse(
     clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
 ) -> Network:
-    """Return the same with a share `inside` of all targets in the neuron's own cluster; neurons are in random order."""
+    """Return a network like :func:`random_sparse`, but with a share `inside` of all targets in the neuron's own cluster.
+
+    The neurons are in random order.
+    """
     net = Network("clusters-10k", seed=seed)
     events = net.input(1000, name="input")
     pool = net.population(neurons, LIF(beta=0.9), name="pool")

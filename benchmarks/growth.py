@@ -1,4 +1,4 @@
-"""Compile time and memory over weights and tiles, with lines of linear growth."""
+"""Plot compile time and memory against weights and tiles, with lines of linear growth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 def draw_growth(rows: Sequence[Row]) -> str:
-    """Draw measured CPU seconds and MiB to the emitted project, both axes logarithmic, as SVG; rows without a plan are omitted."""
+    """Draw the measured CPU seconds and memory of compiling and emitting, as SVG with logarithmic axes; omit rows without a plan."""
     known = [row for row in rows if row.get("fits")]
     panels = [
         _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
@@ -78,7 +78,7 @@ def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Calla
 def _straight(
     weights: float, at: float, low_x: int, low_y: int, place: Callable[[float, float], tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """Slope 1 from the largest network down to the edge of the axes."""
+    """Return the ends of a line of slope 1, from the largest network down to the edge of the axes."""
     shrink = min(math.log10(weights) - low_x, math.log10(at) - low_y)
     return [place(weights / 10**shrink, at / 10**shrink), place(weights, at)]
 

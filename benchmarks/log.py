@@ -19,7 +19,7 @@ class LoggedRun:
     hidden, capacity
         Neurons and K of the hidden layers.
     ms
-        Milliseconds of a training step in most epochs (whole numbers); two values if both are equally frequent.
+        Most frequent time of a training step over the epochs, in whole milliseconds; two values if both are equally frequent.
     epochs
         Milliseconds -> number of epochs.
     compile_s

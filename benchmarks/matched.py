@@ -46,7 +46,7 @@ STEP: Final = ("ipus", "step_cycles", "bound_cycles", "step_ms", "peak_tile_byte
 class MatchedProblem:
     """A lowered network with the weights, inputs [T, B, ...] and labels [B] of a measured row.
 
-    ``weight_names`` gives the row's name of each parameter's label; parameters of neurons have none.
+    ``weight_names`` maps labels of parameters to the names used in the measured row; parameters of neurons have none.
     """
 
     lowered: Lowered
@@ -63,7 +63,7 @@ def conditions_of(
 ) -> Conditions:
     """Return hashes of a program's own weights and of its data, and the activity that was counted with them.
 
-    ``weight_names`` gives the name in the hash of each label of a parameter; others are not hashed.
+    ``weight_names`` maps labels of parameters to the names under which they are hashed; other parameters are not hashed.
     """
     weights = {weight_names[p.label]: p.value for p in program.parameters.values() if p.label in weight_names}
     (x,) = inputs.values()
@@ -104,7 +104,7 @@ def _of_benchmark(case: Benchmark, target: str | None) -> MatchedProblem:
 def drawn_inputs(case: Benchmark, program: StepProgram, steps: int = 0, batch: int = 0, seed: int = SEED) -> dict[str, Array]:
     """Return random inputs [T, B, n] with the benchmark's statistics: pen strokes for the logged runs, else independent spikes.
 
-    ``steps`` and ``batch`` 0 are the benchmark's own.
+    If `steps` or `batch` is 0, the benchmark's own number is used.
     """
     (info,) = program.inputs
     steps, batch = steps or case.steps, batch or case.batch

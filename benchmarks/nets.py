@@ -31,7 +31,7 @@ from snnc.errors import UnknownBenchmarkError
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu", "everyday")
 MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "multi_ipu": 2.0}
-"""``weight_mul`` of the runs: the file name of the log, and the run files."""
+"""``weight_mul`` of the runs, from the file name of the log and from the run files."""
 MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16", 32: "pod64", 64: "pod64"}
 SEED: Final = 0
 FULL: Final = "assumed: every capacity in use"

@@ -1,4 +1,4 @@
-"""Rows that can be derived from others: the same network under another name, or a machine with another clock only."""
+"""Derive rows from others: the same network under another name, or a machine that differs only in its clock."""
 
 from __future__ import annotations
 

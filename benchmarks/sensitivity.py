@@ -23,7 +23,7 @@ SCALED: Final[Mapping[str, tuple[str, ...]]] = {
     "barriers": ("sync_cycles", "superstep_cycles", "link_sync_cycles"),
     "links and host": ("/links.bytes_per_second", "/host.bytes_per_second", "/streaming.bytes_per_second"),
 }
-"""Keys of a machine's file that a group multiplies; those with a stroke are rates, which it divides."""
+"""Keys of a machine file that are multiplied by a group's factor; those with a leading slash are rates, which are divided by it."""
 VERTICES: Final = "vertices"
 GROUPS: Final = (VERTICES, *SCALED)
 FACTORS: Final = (1.3, 0.7)
@@ -32,9 +32,9 @@ BASE: Final = "none"
 
 @dataclass(frozen=True)
 class Ratio:
-    """A headline ratio: the time of a network with a strategy, over that of another, or over measured or logged milliseconds.
+    """A headline ratio: the time of a network with a strategy, divided by that of another, or by measured or logged milliseconds.
 
-    ``below`` 0.0: the log's milliseconds. ``short`` is its name on an axis.
+    If ``below`` is 0.0, the ratio is to the log's milliseconds. ``short`` is the ratio's name on an axis.
     """
 
     title: str

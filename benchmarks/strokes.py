@@ -17,8 +17,8 @@ KINDS: Final = 10
 def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[Array, Array]:
     """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter along the four corners of its kind.
 
-    The trail that it leaves turns off after a while. The pen makes `points` in a step; each pixel of a step is noise with probability
-    `noise`.
+    The trail that it leaves turns off after a while. The pen draws `points` points per step; at every step, each pixel also fires with
+    probability `noise`.
     """
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (KINDS, 4, 2))
     random = np.random.default_rng(seed)

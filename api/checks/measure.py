@@ -22,7 +22,7 @@ from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effectiv
 CHUNK = 16
 """Number of samples per run."""
 SATURATED = 0.95
-"""Firing rate, in spikes per step, from which a neuron counts as saturated."""
+"""Minimum firing rate of a saturated neuron, in spikes per step."""
 
 
 @dataclass

@@ -74,7 +74,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
     Raises
     ------
     NotGenericError
-        For the sizes of the arrays, the file contains another network than for others.
+        For arrays of these sizes, the file contains a different network than for arrays of other sizes.
     """
     try:
         imported = read_onnx(path)

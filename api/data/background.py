@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _WAIT: Final = 0.1
-"""Seconds between two checks whether the consumer has stopped."""
+"""Seconds between checks of whether the consumer has stopped."""
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:

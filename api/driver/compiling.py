@@ -222,7 +222,7 @@ def compile_to_folder(
 ) -> Compiled:
     """Compile `graph` and write its project, completely or not at all.
 
-    `data` measures the activity; `overwrite` is that of :func:`compile`.
+    The activity is measured on `data`, if given; `overwrite` is that of :func:`compile`.
     """
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:

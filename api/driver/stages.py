@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Prepare, lower, check and plan `graph`; `data`, an archive or inputs in the layout of the model, measure the activity."""
+    """Prepare, lower, check and plan `graph`; the activity is measured on `data`: an archive, or inputs in the layout of the model."""
     activity = None
     if data is not None and chosen.backend.taken("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)

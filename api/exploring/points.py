@@ -1,4 +1,4 @@
-"""Plan a network for every combination of machine, batch size and activity; it is read and lowered once."""
+"""Plan a network for every combination of machine, batch size and activity; the network is read and lowered only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Type checks of options, such as a loss that is a function or an optimiser that is a class."""
+"""Check the types of options: refuse, for example, a loss that is a function or an optimiser that is a class."""
 
 from __future__ import annotations
 

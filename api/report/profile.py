@@ -69,8 +69,9 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
-"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. The first matching phase gets
-a step of the profile. A phase that runs twice uses the same compute sets both times; all decisions are counted together."""
+"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. A step of the profile
+belongs to the first phase that matches. A phase that runs twice uses the same compute sets both times. All decisions are counted
+together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -79,7 +80,7 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
-"""Key of the run-length coded numbers per tile in a stored profile."""
+"""Key of the run-length encoded numbers per tile in a stored profile."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 
 def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Return each phase with its steps in the profile, only those that ran if there are any."""
+    """Return each phase with its steps in the profile; if any of them ran, only those that did."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):

@@ -1,4 +1,4 @@
-"""Input of a report: a plan with its program, profile and recording, and values derived from them once."""
+"""Input of a report: a plan with its program, profile and recording, and cached values derived from them."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def layers(subject: Subject) -> list[dict[str, Any]]:
 
 
 def ranges(numbers: Any) -> list[list[int]]:
-    """Code ascending numbers as runs ``[[first, count], …]``."""
+    """Encode ascending numbers as runs ``[[first, count], …]``."""
     array = np.asarray(numbers)
     if not array.size:
         return []
@@ -198,7 +198,7 @@ def _memory(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _tiles(subject: Subject) -> dict[str, Any]:
-    """Return the values per tile, coded as runs."""
+    """Return the values per tile, encoded as runs."""
     plan, grid, emulation = subject.plan, grid_of(subject.plan.target), subject.emulation
     emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
     return {

@@ -7,7 +7,7 @@ from typing import Final
 from snnc.understanding.synops import MeasuredSynops
 
 MOSTLY: Final = 0.5
-"""Share of silent or saturated neurons from which a layer is reported."""
+"""Smallest share of silent or saturated neurons at which a layer is reported."""
 _SILENT: Final = (
     "SNNC-W279: {share:.0f} % of the neurons of {name!r} never fire {where}. Far below the threshold, gradients are close to 0: draw new "
     "weights (snnc.initialise with FluctuationDriven or LSUV), lower the threshold or scale the input."

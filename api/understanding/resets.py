@@ -19,8 +19,8 @@ class FiringDescription:
     Attributes
     ----------
     fires
-        When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations
-        say"; None if it never fires.
+        When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its equations use both, "as the
+        equations say"; None if it never fires.
     reset
         How it resets, or why it does not; None if it never fires.
     gradient

@@ -1,4 +1,4 @@
-"""The command of the suite ``snnc bench --suite cpu``."""
+"""Run the benchmark suite of ``snnc bench --suite cpu``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_suite(
     Parameters
     ----------
     chosen
-        From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
+        Workloads from :func:`~snnc.benchmarks.cpu.workloads.workloads`.
     engines
         Names of engines; empty for all.
     rounds, threads

@@ -81,7 +81,7 @@ MODES: Final = ("exact", "events", "window", "checkpoint")
 EAGER: Final = "eager"
 """Mode of an additional row for snnTorch: without ``torch.compile``, as most programs run it."""
 ROUNDED: Final = 5e-2
-"""Largest difference from the exact numbers that bfloat16 may make."""
+"""Largest difference from the exact numbers that bfloat16 may cause."""
 ENTRIES: Final = (
     *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
     Entry(

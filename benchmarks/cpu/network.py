@@ -38,12 +38,12 @@ def network(workload: Workload) -> Network:
 
 
 def loss_of(workload: Workload) -> str:
-    """Return its loss as on the command line."""
+    """Return the loss of a workload, as it is written on the command line."""
     return "ce_mean_membrane" if workload.classes else "ce_count"
 
 
 def training(workload: Workload, window: float | None = None) -> dict[str, Any]:
-    """Return the options of :func:`snnc.compile` for its training step."""
+    """Return the options of :func:`snnc.compile` for the training step of a workload."""
     return {"steps": workload.steps, "batch": workload.batch, "loss": loss_of(workload), "optimizer": "adam", "surrogate": SURROGATE} | (
         {} if window is None else {"gradient_window": window}
     )

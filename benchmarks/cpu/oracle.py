@@ -24,7 +24,7 @@ from snnc.options.optimizers import parse_optimizer
 STEPS, BATCH = 16, 4
 """Time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""Least distance of all membranes to the threshold and the window's end, so that the order of float32 sums changes no spike."""
+"""Smallest allowed distance of a membrane from the threshold and the window's end, so that the order of float32 sums changes no spike."""
 SEEDS: Final = 60
 
 
@@ -50,7 +50,7 @@ class Check:
         return self.exact if exact else self.window
 
     def cosine(self) -> float:
-        """Return the cosine of both gradients."""
+        """Return the cosine of the angle between the exact and the windowed gradient."""
         a, b = (np.concatenate([g.reshape(-1) for g in e.gradients.values()]) for e in (self.exact, self.window))
         return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300))
 

@@ -25,7 +25,7 @@ def mebibytes(megabytes: float) -> float:
 def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` are of all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
+    ``ms_*`` cover all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
     these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
     process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, including compilation (with
     the caches of the machine). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
@@ -63,18 +63,18 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` over that of snnc's exact row of the same workload; None if there is no such row."""
+    """Return `key` of `one` divided by that of snnc's exact row for the same workload; None if there is no such row."""
     ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 
 
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two rows are of one workload."""
+    """Whether two rows are for the same workload and density."""
     return (a["workload"], a["density"]) == (b["workload"], b["density"])
 
 
 def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
-    """Return the time of each turn of `one` over that of snnc's exact row in the same round; empty if they were not timed together."""
+    """Return each turn's time of `one` divided by that of snnc's exact row in the same round; empty if they were not timed together."""
     ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     if ours is None or ours.get("group") != one.get("group") or not ours.get("turn_ms") or len(ours["turn_ms"]) != len(one["turn_ms"]):
         return []

@@ -19,7 +19,7 @@ LEARNING_RATE: Final = 1e-3
 MOST_CHECKED: Final = 512
 """Neurons in the comparison of numbers for workloads of a single layer."""
 GRADIENT_WINDOW: Final = -0.36
-"""Lower end of mode "window", in units of the membrane."""
+"""Lower end of the gradient window in mode "window", in units of the membrane."""
 
 
 @dataclass(frozen=True)

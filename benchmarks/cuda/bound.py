@@ -66,7 +66,7 @@ class Product:
 
 
 def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> StepBound:
-    """Return the bound of a training step by exact gradients in float32.
+    """Return the bound of a training step with exact gradients in float32.
 
     Parameters
     ----------

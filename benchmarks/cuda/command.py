@@ -1,4 +1,4 @@
-"""The command of the suite ``snnc bench --suite cuda``."""
+"""Run the benchmark suite of ``snnc bench --suite cuda``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CudaBenchOptions:
         Turns of each engine, and cores that each may use; None: 7, and all.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
-        :data:`~snnc.benchmarks.cuda.ways.ALL`.
+        :data:`~snnc.benchmarks.cuda.ways.ALL`: every variant.
     first_step_s
         Time limit of a variant's first step, its compilation included.
     resumed

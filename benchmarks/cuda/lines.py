@@ -1,4 +1,4 @@
-"""Preparation of a workload's lines before timing: variants are started and timed briefly, and their numbers are compared."""
+"""Prepare lines (an engine in a mode each) for timing: start their variants, time them briefly, and compare their numbers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _THREADS: Final = 2
 _FEW_THREADS: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"), str(_THREADS)
 )
-"""Number of processes that run at a time."""
+"""Environment of the processes: it limits the threads of each, because as many processes as cores run at a time."""
 
 
 @dataclass(frozen=True)

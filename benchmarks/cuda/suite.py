@@ -1,4 +1,4 @@
-"""One workload of the suite cuda: every line is prepared for timing, then all take turns."""
+"""One workload of the suite cuda: every line (an engine in one mode) is prepared for timing, then all take turns."""
 
 from __future__ import annotations
 

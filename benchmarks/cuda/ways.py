@@ -36,7 +36,7 @@ class FastestWay:
     way
         One of the entry's variants.
     by
-        The reason of the choice.
+        The reason for the choice.
     trial_ms
         Milliseconds of a training step of each variant in the trial.
     left_out
@@ -63,7 +63,7 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     versions
         Versions of the engine's packages.
     machine
-        Names of its devices.
+        Names of the machine's devices.
     seconds
         Time limit of a first step.
     """

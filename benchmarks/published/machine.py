@@ -1,4 +1,4 @@
-"""Supersteps and their components: vertices on the busiest tile, exchanges, barriers."""
+"""Cost of the supersteps of the published program: vertices on the busiest tile, exchanges, barriers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Machine:
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 
     def broadcast_elementwise(self, values: float) -> float:
-        """The same with a broadcast second operand, which naive code first copies."""
+        """As :meth:`elementwise`, with a broadcast second operand, which naive code first copies."""
         share = {"naive": 1.0, "ideal": 0.0, "mean": 0.5}[self.options.code]
         return self.elementwise(values) + share * self.local_copy(FLOAT * values)
 
@@ -148,7 +148,7 @@ class Machine:
 
     @staticmethod
     def dynamic(values: float) -> float:
-        """Tile cycles of a 1-D dynamic slice or update of `values` on a tile (facts of PopLibs' codelet)."""
+        """Tile cycles of a 1-D dynamic slice or update of `values` on a tile (numbers from PopLibs' codelet)."""
         return max(403.0, 25 + 6 * (39 + 24 + 2 * (math.ceil(values / 6) // 2)))
 
     def exchange(self, moved: Exchange) -> float:

@@ -1,4 +1,4 @@
-"""Properties of the published program that its source does not define, as options, and the constants of its cost."""
+"""Constants of the cost of the published program, and options for the properties that its source does not define."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CodeGeneration: TypeAlias = Literal["naive", "ideal", "mean"]
 Surrogate: TypeAlias = Literal["one tile", "every tile"]
 
 CONTROL: Final = 30.0
-"""[R] Tile cycles of a program step without exchange; the rest of ``Target.superstep_cycles`` is the set-up of an exchange."""
+"""[R] (from recollection) Tile cycles of a program step without exchange; the rest of ``Target.superstep_cycles`` sets up an exchange."""
 SUPERVISOR: Final = 11.0
 """Tile cycles that a PopLibs vertex of all workers adds to six times its worker cycles (PopLibs performance estimates)."""
 PROLOGUE: Final = 29.0
@@ -33,7 +33,7 @@ WORKER_SHARE: Final = 64
 
 @dataclass(frozen=True)
 class PublishedOptions:
-    """Choices of the model.
+    """Options of the model of the published program.
 
     Attributes
     ----------
@@ -102,19 +102,19 @@ NEURON: Final = LoopCost(loads=5, stores=1, arithmetic=3, branches=1)
 THRESHOLDS: Final = LoopCost(loads=3, stores=2, arithmetic=2, branches=2)
 """Two flags of a neuron and sample; a vertex each."""
 SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
-"""A tested flag."""
+"""Test a flag."""
 FOUND: Final = LoopCost(stores=1, integer=1, branches=1)
-"""A flag that is set."""
+"""Store the id of a flag that is set."""
 CHUNK: Final = LoopCost(loads=1, integer=3, branches=2)
-"""Ids of one worker or tile begun."""
+"""Begin the ids of one worker or tile."""
 MOVE: Final = LoopCost(loads=1, stores=1, integer=1)
-"""An id copied."""
+"""Copy an id."""
 SLOPE: Final = LoopCost(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)
 """Surrogate: id, U, threshold, gradient, dU; single precision (see docs/explanation/calibration.md)."""
 SLOPE_SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
-"""Surrogate on every tile: an id compared with the tile's neurons."""
+"""Surrogate on every tile: compare an id with the tile's neurons."""
 SAMPLE: Final = LoopCost(loads=2, integer=3, branches=1)
-"""A sample begun in the weight gradient."""
+"""Weight gradient: begin a sample."""
 OUTER: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
 """Weight gradient: an id, two gradients, one vector add."""
 OUTER_WIDE: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
@@ -124,7 +124,7 @@ INNER: Final = LoopCost(loads=2, stores=1, arithmetic=2, integer=1)
 INNER_WIDE: Final = LoopCost(loads=2, arithmetic=2, integer=1)
 """A further vector of the row."""
 PARTIAL: Final = LoopCost(loads=1, arithmetic=1)
-"""A partial sum added."""
+"""Add a partial sum."""
 ADAM_VECTOR: Final = 10.0 + 2 * DIVIDE + 7.0
 """Adam on two weights: 10 elementwise operations, a root and a division, 4 loads and 3 stores."""
 SGD_VECTOR: Final = 5.0

@@ -1,6 +1,7 @@
-"""Simulate n0 and n1 of a net in NumPy, with its initial weights and inputs of the same statistics.
+"""Simulate a net in NumPy to count n0, the spikes of a layer, and n1, its neurons that receive gradient.
 
-The published log records neither. Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
+The published log does not record these counts. The simulation draws initial weights and inputs with the statistics of the published runs.
+Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
 
     I  = sum of the weight rows of the ids that the previous layer sent in the previous step
     U' = 10 (1 - a) I            where U > 1 before the step (hard reset)
@@ -119,9 +120,9 @@ its noise filter removes are unknown and not subtracted."""
 STROKE: Final = 20
 """Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
-"""Pixels around an image that a shift by half of :data:`TRAVEL` reads, and one to interpolate."""
+"""Padding around an image, in pixels: more than half of :data:`TRAVEL`, the largest shift, plus one pixel for interpolation."""
 TRAVEL: Final = 4.0
-"""[R] Pixels that the image moves in the first 100 ms, one saccade."""
+"""[R] Pixels that the image moves in the first 100 ms, one saccade. [R] marks a number from recollection."""
 
 
 def moving_strokes(steps: int, batch: int, seed: int) -> Flags:

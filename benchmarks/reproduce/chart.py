@@ -40,7 +40,7 @@ APART: Final = 8.0
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series, placed: `path` are its points, `shape` is the mark of its kind, `marks` are (x, y, title, fits)."""
+    """One series, placed: `path` connects its points, `shape` is the mark of its kind, `marks` has (x, y, title, fits) for each point."""
 
     label: str
     colour: str
@@ -129,7 +129,7 @@ def _heights(points: Sequence[Point]) -> list[float]:
 
 
 def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
-    """Place the numbers of each name one above the other, the first series lowest."""
+    """Stack the numbers of each name, with the first series at the bottom."""
     width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
     for name in names:
         below = 0.0

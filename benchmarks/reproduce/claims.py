@@ -1,4 +1,4 @@
-"""The quantitative claims of both abstracts, and the verdict of the results on each."""
+"""The claims in the abstracts of both papers, and the verdict of the results on each."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def _log_is_met(results: Results) -> Verdict:
 
 
 NEAR: Final = 2 / 3
-"""Least share of a published throughput that agrees with it."""
+"""Smallest share of a published throughput that counts as agreement."""
 CLOSE: Final = 1.0
-"""Points of accuracy that are called no loss."""
+"""Largest loss of accuracy, in percentage points, that counts as no loss."""
 
 
 def _final_accuracy(results: Results) -> Verdict:
@@ -211,7 +211,7 @@ def _half_precision(results: Results) -> Verdict:
 
 
 def _neuron_models(results: Results) -> Verdict:
-    """Compare the predicted throughput of Leaky neurons with the one that the public repository names."""
+    """Compare the predicted throughput of Leaky neurons with the one quoted in the public repository."""
     found = results.get(neuron_row("Leaky", 128).key)
     if not found or "samples_per_s" not in found:
         return NOTHING

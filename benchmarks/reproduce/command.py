@@ -43,7 +43,7 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
     folder
         The folder for all output; created if it does not exist.
     only
-        Patterns of figure names, with commas.
+        Patterns of figure names, separated by commas.
     quick
         Fewer points of each figure.
     resume

@@ -15,7 +15,7 @@ WORDS: Final = {True: "of spikes", False: "of all values"}
 
 
 def count_energy(name: str) -> dict[str, Any]:
-    """Count the products of a training step, of spikes and of all values, and the words that it moves to and from main memory."""
+    """Count the products of a training step, first for spikes only, then for all values, and the words moved to and from main memory."""
     problem = matched_problem(name)
     program, steps, batch = problem.program, problem.options.steps or 1, problem.options.batch or 1
     activity = measure_activity(program, problem.inputs, name).mean

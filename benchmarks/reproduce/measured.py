@@ -1,4 +1,4 @@
-"""Read earlier measurements of training steps on GPUs and processors from ``measured_gpu.toml``."""
+"""Read earlier measurements of training steps on GPUs and CPUs from ``measured_gpu.toml``."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from snnc.options.compile_options import options
 INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
 """Sizes of the network and steps of a sequence: ``mnist`` of the public repository ``vinniesun/snntorch-ipu``."""
 CHANNELS, KERNEL, STRIDE = 16, 5, 2
-"""Of the convolutional networks, whose input is an image of 28 x 28."""
+"""Sizes of the convolution in the convolutional networks, whose input is an image of 28 x 28."""
 HALVES: Final = ("weights:stochastic,pasts,deltas", "pasts,deltas", "weights:stochastic,pasts", "pasts")
 """Choices of float16 numbers for precision "float16", from the most to the fewest."""
 Recurrence: TypeAlias = Literal["", "one to one", "all to all"]

@@ -40,7 +40,7 @@ class TrainingRuns:
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
-    """Return the runs of each training setting on the test samples of a data set; of several settings, that with most seeds."""
+    """Return the runs of each training on the test samples of a data set; of several learning rates, the one with the most seeds."""
     stored = stored_results("sparse-training")
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in stored.rows:

@@ -1,4 +1,4 @@
-"""Train small networks for rows on this machine's processor, on synthetic pen strokes instead of N-MNIST and MNIST."""
+"""Train small networks for rows on the CPU of this machine, with synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENT_STEPS, EVENT_BATCH = 20, 48
 WIDE, NARROW = -99.0, -0.1
 """Second threshold of the published schedule, relative to the threshold: at the start, and at the end."""
 PRESSURE: Final = 3.0
-"""Factor of the bound on rates, over the capacity as a share."""
+"""Factor of the regulariser that bounds rates; it is divided by the bound itself."""
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def network(normalised: bool) -> snnc.Network:
 
 @contextmanager
 def timed(times: dict[str, float]) -> Iterator[None]:
-    """Add the CPU time of each method of :data:`PARTS`."""
+    """Add the CPU time of each method in :data:`PARTS` to `times`, by method."""
 
     def of(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any) -> Any:

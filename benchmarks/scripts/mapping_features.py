@@ -1,4 +1,4 @@
-"""Predict the gain of each alternative feature of the mapper: ``python benchmarks/scripts/mapping_features.py [FEATURE ...]``.
+"""Predict the gain of each optional feature of the mapper: ``python benchmarks/scripts/mapping_features.py [FEATURE ...]``.
 
 Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
 its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
@@ -38,7 +38,7 @@ LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
 
 @dataclass(frozen=True)
 class Feature:
-    """An alternative feature of the mapper.
+    """An optional feature of the mapper, which offers it an alternative.
 
     Attributes
     ----------

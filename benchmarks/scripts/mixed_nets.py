@@ -1,4 +1,4 @@
-"""Random small networks with every kind of connection, with a machine, inputs and options: ``mixed:SEED`` of prediction.py."""
+"""Draw small random networks with every kind of connection, a machine and options, for ``mixed:SEED`` in prediction.py."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
 )
-"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3 sweeps keep their columns in registers.
+"""Compiler flags. Zbb counts leading zeros and bits in one instruction, as an IPU does. With -O3, sweeps keep their columns in registers.
 Products and sums are not fused, as in the cost model."""
 SLOW: Final = 5
 """Cycles per float of a division or root of two floats in the cost model; RISC-V has one instruction for either."""
@@ -239,7 +239,7 @@ def with_callers(codelets: str, probes: str) -> str:
 
 
 def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> CodeLoop | None:
-    """Return the smallest loop with instructions of a line that has the text of `match`, if trips of it can be counted."""
+    """Return the smallest loop with instructions of a line that has the text of `match`, if its trips can be counted."""
     lines = {number for number, line in enumerate(source.splitlines(), 1) if match.text in line}
     if not lines:
         raise ValueError(f"no line of the codelets has the text {match.text!r}")

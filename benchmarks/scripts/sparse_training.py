@@ -26,12 +26,16 @@ import snnc
 STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 WIDE, NARROW = -99.0, -0.1
-"""The compiled window excludes no neuron, but is a bound, so dropped spikes receive no gradient, as in the published code."""
+"""Lower ends of the gradient window. The wide one, which is compiled in, excludes no neuron; it is set because with a window, dropped
+spikes receive no gradient, as in the published code."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """Each hidden layer sends at most `share` of its spikes; the window is the published schedule's or narrow; weights may be PyTorch's."""
+    """How to train: `share` of a hidden layer's neurons is its capacity; `schedule` moves the window as published, else it is narrow.
+
+    Initial weights are fluctuation-driven or, if `fluctuating` is false, those of PyTorch.
+    """
 
     share: float | None = None
     schedule: bool = True
@@ -59,7 +63,7 @@ class Setting:
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
     balanced: bool = False
-    """Whether all hidden layers send the same number of spikes, with the same sum; otherwise each sends the share of its neurons."""
+    """Whether all hidden layers may send the same number of spikes, with an unchanged total; otherwise the same share of their neurons."""
 
 
 @dataclass(frozen=True, eq=False)

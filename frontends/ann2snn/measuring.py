@@ -1,4 +1,4 @@
-"""Measure on sample data the scale of each ReLU layer, and compare the ReLU network with the spiking one."""
+"""Measure the scale of each ReLU layer on sample data, and compare the ReLU network with the spiking one."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
 _BATCHES: Final = (3, 1)
-"""Batch sizes tried for an open first axis: 1 only fits if constants of the file require it."""
+"""Batch sizes tried in turn if the size of the first axis is open: 1 is for files whose constants only fit one sample."""
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
@@ -96,7 +96,7 @@ def _spikes(path: Path) -> bool:
 
 
 _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
-"""A network, and the file's nodes of its outputs."""
+"""A network, the pool of the file's nodes, and the nodes of the outputs by name."""
 
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:

@@ -116,7 +116,7 @@ def describe(
 ) -> str | None:
     """Return the description of `graph` as JSON, or None if it would be too long to read.
 
-    It also records the places of parameters with their model's default values, because another tool may change them in the file.
+    It also records where the file stores parameters that were left at their model's defaults, because another tool may change them there.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
-    """Yield (membrane, synaptic current) decays; a decay shared by all neurons keeps one of the two roles."""
+    """Yield (membrane, synaptic current) decays; a decay that all neurons have in common also has the same role in all of them."""
     if not second.any():
         yield first, None
         return

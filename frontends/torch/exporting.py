@@ -93,7 +93,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     module
         A ``torch.nn.Module``, which is not changed.
     examples
-        Arguments of ``forward`` by name, [1, …] each; the name ``x`` also fits an only argument of another name. Other entries are ignored.
+        Arguments of ``forward`` by name, [1, …] each; if there is only one, ``x`` is accepted for any name. Other entries are ignored.
     folder
         Folder for the file.
 

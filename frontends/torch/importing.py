@@ -26,7 +26,7 @@ from snnc.frontends.torch.training import TrainingLayers, mark
 SLOW: Final = 20.0
 """Seconds after which a warning reports a slow export."""
 LONG: Final = 200
-"""Number of steps from which a warning advises a shorter example."""
+"""Minimum number of steps for which a warning advises a shorter example."""
 
 
 def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bool = False) -> Graph:

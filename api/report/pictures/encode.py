@@ -1,4 +1,4 @@
-"""Encode arrays compactly for the page: as runs, or as base64 of little-endian numbers."""
+"""Encode arrays compactly for the page: as runs of equal values, or as base64 of little-endian numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from snnc.compiler.ir.plan_json import runs
 
 FEW_RUNS: Final = 64
-"""Number of runs up to which text is as short as base64."""
+"""Maximum number of runs that are written as text, which is then about as short as base64."""
 MOST_LISTED: Final = 256
 """Number of different values that one byte can index."""
 
@@ -46,7 +46,7 @@ def pack_bytes(values: np.ndarray[Any, Any]) -> dict[str, str]:
 
 
 def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Encode ascending numbers by their gaps as ``{"gaps": base64}``: one byte per gap; each byte 255 adds 255 to the next."""
+    """Encode ascending numbers by their gaps as ``{"gaps": base64}``: one byte per gap; each byte of 255 adds 255 to the next one."""
     gaps = np.diff(places, prepend=0).astype(np.int64)
     long = gaps // 255
     found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)

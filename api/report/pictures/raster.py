@@ -14,7 +14,7 @@ MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
 MOST_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
-"""Relative excess over the plan's activity from which it is reported; costs are linear in the activity."""
+"""How far, relatively, the measured activity may exceed the plan's before a warning appears; costs are linear in the activity."""
 
 
 @dataclass(frozen=True)

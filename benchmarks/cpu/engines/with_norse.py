@@ -1,8 +1,8 @@
-"""Norse: its functional box neurons, without the synaptic current that the model lacks.
+"""Norse, with its functional box neurons, which like those of the benchmark have no synaptic current.
 
 Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so currents are multiplied by ten. Its SuperSpike is 1 / (1 + |x|)^2 for any
-`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membranes are in units of 1/25. The derivative by the current is then 25
-times the model's, which is undone outside the neuron by scaling the gradient of the spikes.
+`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membranes are in units of 1/25. The derivative with respect to the current is
+then 25 times that of the benchmark's neuron, which is undone outside the neuron by scaling the gradient of the spikes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spyx: its surrogate and its scan over time, with the model's neuron as one of its stateful layers."""
+"""Spyx, with its surrogate and its scan over time; the benchmark's neuron is written as one of its stateful layers."""
 
 from __future__ import annotations
 

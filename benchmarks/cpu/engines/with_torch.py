@@ -1,4 +1,4 @@
-"""Plain PyTorch: one autograd node per time step, over unbound currents."""
+"""Plain PyTorch: a Python loop over the time steps, with a surrogate gradient as an autograd function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Spike(torch.autograd.Function):  # type: ignore[misc]  # torch may be mis
 def _lif(
     currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A few steps of LIF neurons: spikes of all, and the last membrane and spikes."""
+    """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane and spikes."""
     found = []
     for current in currents.unbind(0):
         total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
@@ -42,7 +42,7 @@ def _lif(
 
 
 def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A few steps of leaky integrators: the sum of their membranes, and the last one."""
+    """Run a few steps of leaky integrators; return the sum of the membrane over the steps, and the last membrane."""
     found = []
     for current in currents.unbind(0):
         m = torch.add(current, m, alpha=BETA)

@@ -20,7 +20,7 @@ def counts_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that were measured on a GPU, on an IPU, and their counts."""
+    """Return the rows of the networks that were measured on a GPU, and the rows that count their products and moved words."""
     nets = QUICK_NETS if quick else ENERGY_NETS
     return (*map(matched_row, nets), *map(counts_row, nets))
 

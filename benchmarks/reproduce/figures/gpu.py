@@ -23,7 +23,7 @@ def matched_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that were measured on a GPU, on an IPU."""
+    """Return a row for each network that was measured on a GPU; the row predicts its step on an IPU."""
     return tuple(matched_row(net) for net in (QUICK if quick else NETS))
 
 

@@ -1,4 +1,4 @@
-"""Connections without mixing: neuron to neuron, and flattening."""
+"""Connections that do not mix the values of different neurons: one to one, and flattening."""
 
 from __future__ import annotations
 

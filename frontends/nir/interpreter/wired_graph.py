@@ -246,8 +246,8 @@ def entering_shapes(
     leaving
         Returns the output shape of a node for an input shape.
     readable
-        Returns the last axes of a shape, which a node reads. Leading axes of size 1 that an Input declares (the exporter's
-        batch) are removed.
+        Returns the part of a shape that a node reads: its last axes. It serves to remove leading axes of size 1 that an Input
+        declares (the exporter's batch).
 
     Raises
     ------

@@ -37,7 +37,7 @@ NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
 """Types whose fields contain one value per neuron, or a single value for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
-"""Types that reset."""
+"""Types that fire and are then reset."""
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
 """Fields that must be above 0, because they are divisors."""
 WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})

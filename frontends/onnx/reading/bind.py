@@ -1,4 +1,4 @@
-"""Bind dynamic sizes to numbers, for two sets of numbers, and compare the recovered networks."""
+"""Replace dynamic sizes by numbers, and check that other numbers result in the same recovered network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_CANDIDATES: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover the network with numbers for the dynamic sizes `symbols`; if the default numbers do not fit, try those of constants.
+    """Recover the network with numbers for the dynamic sizes `symbols`; if the defaults do not fit, try sizes of constants.
 
     Raises
     ------

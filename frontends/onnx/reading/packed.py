@@ -67,7 +67,7 @@ class UnpackedStates:
     buffers
         States that contain shifting buffers.
     depth
-        Number of steps in which a value moves through the longest buffer.
+        Number of steps that a value takes to move through the longest buffer.
     """
 
     trees: Mapping[str, _Tree]

@@ -31,7 +31,7 @@ OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
-"""Number of elements up to which :func:`read_outline` loads external tensors."""
+"""Maximum number of elements of the external tensors that :func:`read_outline` loads."""
 
 
 def size_of(path: Path) -> int:

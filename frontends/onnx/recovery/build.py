@@ -90,7 +90,10 @@ class BuildPlan:
 
 
 class _GraphBuilder:
-    """A graph under construction, and the port that provides the value of each class."""
+    """A graph under construction, and the port that provides the value of each class.
+
+    Classes are those of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`).
+    """
 
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan

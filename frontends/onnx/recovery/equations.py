@@ -1,4 +1,7 @@
-"""Convert the elementwise classes of one population to equations, in the order of the file's operations."""
+"""Convert the elementwise classes of one population to equations, in the order of the file's operations.
+
+A class is an operation of the recovered step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Shift the values of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`, "classes") in time.
+"""Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until none of them reads the future.
 
-Afterwards, no class reads the future and every cycle has a delay. A class may first be assigned to the step after the one it belongs to
-(a reset reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
+Every cycle then has a delay. Shifts are needed because a class may have been assigned to the step after the one it belongs to (a reset
+reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Re-roll time: find one class for each value of a step in the nodes of all steps.
+"""Undo the unrolling in time: group the nodes of all steps into classes, one class for each value that a step computes.
 
 A *tuple* contains one node per time step. Tuples are analysed from the outputs towards the inputs, as in a bisimulation: equal constants
 are a parameter; a tuple that equals a known class shifted by d steps is a use of it with delay d; any other tuple is a new class, whose
@@ -63,7 +63,6 @@ def delayed(operand: Operand, steps: int) -> Operand:
 @dataclass(eq=False)
 class StepClass:
     """One value of the step: its operation, its operands, and its node at each step.
-
 
     ``forced`` are nodes of early steps with another structure that the value must equal; ``initial`` are its nodes
     before step 0; ``swapped`` are early steps whose two operands are exchanged.

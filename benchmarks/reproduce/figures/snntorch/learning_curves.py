@@ -18,7 +18,7 @@ def curve_row(model: str, seeds: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each neuron model."""
+    """Return a row for each neuron model."""
     return tuple(curve_row(model, QUICK_SEEDS if quick else SEEDS) for model in (QUICK if quick else MODELS))
 
 

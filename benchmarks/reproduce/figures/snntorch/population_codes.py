@@ -19,12 +19,12 @@ REGIME: Final = (
 
 
 def code_row(steps: int, group: int, seeds: int) -> Row:
-    """Return the row of a number of steps and of neurons per class."""
+    """Return the row for a number of steps and a number of neurons per class."""
     return Row("population code", {"steps": steps, "group": group, "seeds": seeds})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each number of steps with each number of neurons per class."""
+    """Return a row for each combination of a number of steps and a number of neurons per class."""
     steps, groups, seeds = (QUICK_STEPS, QUICK_GROUPS, QUICK_SEEDS) if quick else (STEPS, GROUPS, SEEDS)
     return tuple(code_row(t, group, seeds) for t in steps for group in groups)
 

@@ -15,7 +15,7 @@ PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each model in both precisions."""
+    """Return a row for each model in each precision."""
     return tuple(neuron_row(model, BATCH, precision) for model in (QUICK if quick else MODELS) for precision in PRECISIONS)
 
 

@@ -15,7 +15,7 @@ SEEDS, QUICK_SEEDS = 3, 1
 
 
 def depth_row(layers: int, percent: float | None, seeds: int) -> Row:
-    """Return the row of a number of hidden layers and a capacity."""
+    """Return the row for a number of hidden layers and a capacity."""
     return Row("depth", {"layers": layers, "percent": percent, "seeds": seeds})
 
 

@@ -29,7 +29,7 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
-    """Return the first step over each step, in strong scaling divided by the IPUs over the first's."""
+    """Return the first step time divided by each step time; in strong scaling, also divided by the ratio of the numbers of IPUs."""
     known = [(x, float(step["step_ms"])) for x, step in steps if isinstance(step, dict) and step.get("fits")]
     if len(known) < 2:
         return []

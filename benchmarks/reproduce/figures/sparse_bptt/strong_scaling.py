@@ -8,7 +8,7 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
 from snnc.benchmarks.reproduce.figures.plans import SNNC, plan_row, throughput
 
 NETS: Final = {"shd-n8-b3-a5": (1, 2, 4, 8, 16), "shd-x4-n8-a5": (4, 8, 16, 32, 64)}
-"""Numbers of IPUs for each network, from the smallest one in the paper's grid."""
+"""Numbers of IPUs for each network; the first is the network's own number in the paper's grid."""
 QUICK: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 
