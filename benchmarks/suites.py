@@ -15,7 +15,7 @@ from snnc.errors import BenchError
 
 SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")
-"""The log does not record its clock, so both machines are used."""
+"""The log does not record the clock of its machine, so its networks are mapped onto both."""
 SECONDS: Final = 900.0
 """Time limit of a row, in seconds."""
 
@@ -31,7 +31,7 @@ class SuiteTask:
 
 
 def strategies() -> tuple[str, ...]:
-    """The compared strategies; without pymetis, snnc's own partition ("greedy") replaces METIS."""
+    """Return the compared strategies; without pymetis, snnc's own partition ("greedy") replaces METIS."""
     return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
 
 
@@ -58,7 +58,7 @@ def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
 
 
 def _usual(suite: str) -> tuple[str, ...]:
-    """Default nets of a suite, the quick ones first; of the large grids, only one activity."""
+    """Return the default nets of a suite, the quick ones first; large grids are restricted to one activity."""
     grids = tuple(
         name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
     )
@@ -68,7 +68,7 @@ def _usual(suite: str) -> tuple[str, ...]:
 
 
 def run(task: SuiteTask, seconds: float = SECONDS) -> dict[str, Any]:
-    """Measure one row in a separate process; return a row in any case, with an error if the process fails."""
+    """Measure one row in a separate process; if the process fails, the returned row contains the error."""
     command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
     command += [task.target] if task.target else []
     command += ["--emit"] if task.emit else []

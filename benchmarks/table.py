@@ -50,10 +50,8 @@ def _over(row: Row, mine: Row) -> str:
 
 
 def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line for each net, from small to large: seconds and memory to the emitted project; then how CPU seconds grow."""
-    head = (
-        f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'of it emit':>10} {'CPU':>9} {'RSS MiB':>7}"
-    )
+    """Yield one line for each net, from small to large: seconds and memory of compiling and emitting it; then how CPU seconds grow."""
+    head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'(emit)':>10} {'CPU':>9} {'RSS MiB':>7}"
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):
         if not row.get("fits"):

@@ -67,8 +67,8 @@ def targets_of(targets: Sequence[Any]) -> Array:
 
 def _as_spikes(sample: Sample, first: Spikes) -> Spikes:
     if not isinstance(sample, Spikes) or sample.shape != first.shape:
-        shown = list(sample.shape) if isinstance(sample, Spikes) else "no spikes"
-        raise SampleError(f"samples of one batch have the shapes {list(first.shape)} and {shown} per step; give all of them one shape.")
+        shown = f"has shape {list(sample.shape)}" if isinstance(sample, Spikes) else "is not binned"
+        raise SampleError(f"the first sample of a batch has shape {list(first.shape)} per step, but another {shown}; bin all to one shape.")
     return sample
 
 

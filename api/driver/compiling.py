@@ -95,12 +95,12 @@ def compile(
         Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
         predicted step.
     memory
-        On the processor and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, only
+        On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, only
         those between two checkpoints are stored, and steps run forward again before they run backward. Gradients are equal, on a GPU up to
-        the order of sums. On the processor the longest segments that fit are used, and shortened if later sequences have more spikes. A
+        the order of sums. On the CPU the longest segments that fit are used, and shortened if later sequences have more spikes. A
         limit that no segment length meets is an error before the first update. Runs without training process fewer samples at once.
     threads
-        On the processor: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
+        On the CPU: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
         Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the
         states carried over from the previous step count as constants, as after PyTorch's ``detach``; the loss still
@@ -108,14 +108,14 @@ def compile(
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
-        On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
+        On the CPU: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
         dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"bfloat16"``
         rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
         of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
         ``"float16"`` stores the history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the
         weights. Sums, states and updated parameters are float32.
     half
-        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): the values that
+        On machines and the reference (weights on the CPU and on a GPU too, no weights in PopTorch's package): the values that
         ``"float16"`` stores in half precision, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
         :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored
         (``master``).

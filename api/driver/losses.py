@@ -1,4 +1,4 @@
-"""Losses by their names in Python programs."""
+"""The cross-entropy loss under its public name, ``snnc.CrossEntropy``."""
 
 from __future__ import annotations
 

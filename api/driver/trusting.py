@@ -29,7 +29,7 @@ _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Refuse a project whose data files changed since it was compiled; with `only`, check only that file.
+    """Reject a project whose data files changed since it was compiled; with `only`, check only that file.
 
     Raises
     ------
@@ -138,8 +138,8 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
     return UnsafeProjectError(
-        f"snnc would compile and execute the contents of {str(folder)!r}, but {str(path)!r} {fault}; take it over and close it to others "
-        f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
+        f"snnc would compile and execute the contents of {str(folder)!r}, but {str(path)!r} {fault}; make it your own and remove the write "
+        f"permission of others (chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
     )
 
 

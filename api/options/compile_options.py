@@ -55,9 +55,9 @@ class CompileOptions:
     streaming: Streaming = "auto"
     parts: int | None = None
     memory: int | None = None
-    """Memory limit in bytes of a training step on the processor; None for no limit and no checkpoints."""
+    """Memory limit in bytes of a training step on the CPU; None for no limit and no checkpoints."""
     threads: int | None = None
-    """Number of threads on the processor; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
+    """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
     """Number of steps after which gradients are cut; None for gradients through all steps."""
     precision: Precision = "float32"

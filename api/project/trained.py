@@ -47,7 +47,7 @@ def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
     try:
         session.load(file)
     except SessionError as error:
-        _refuse(file, error, lenient)
+        _reject(file, error, lenient)
 
 
 def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
@@ -69,7 +69,7 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
         for name, operation in list(graph.of_type(*WEIGHTED, Population)):
             replace_operation(trained, name, _with_values(name, operation, values))
     except (SessionError, ProjectFolderError) as error:
-        _refuse(file, error, lenient)
+        _reject(file, error, lenient)
         return graph
     return trained
 
@@ -82,12 +82,13 @@ def put_useless_aside(folder: Path) -> Path:
     return (folder / TRAINED).rename(folder / USELESS.format(number))
 
 
-def _refuse(file: Path, error: SnncError, lenient: bool) -> None:
+def _reject(file: Path, error: SnncError, lenient: bool) -> None:
+    """Raise an error, or warn if `lenient`, because the trained weights in `file` cannot be used."""
     reason = f"the trained weights in {file} cannot be used: {error.text}"
     earlier = sorted(str(p) for p in file.parents[1].glob(f"before-*/{TRAINED}"))
-    back = f"copy earlier ones there ({', '.join(earlier)})" if earlier else "copy earlier ones there"
+    back = "replace the file with earlier ones" + (f" ({', '.join(earlier)})" if earlier else "")
     if not lenient:
-        raise TrainedWeightsError(f"{reason} To go back to the compiled weights, delete or rename the file; or {back}.") from None
+        raise TrainedWeightsError(f"{reason} To use the compiled weights, delete or rename the file; or {back}.") from None
     warnings.warn(f"{reason} The compiled weights are used instead. Train again, or {back}.", UserWarning, stacklevel=2)
 
 
@@ -106,7 +107,7 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     if isinstance(operation, Sparse) and weight.shape == operation.shape:
         weight = nonzeros_of(weight, operation)
     if weight.size != operation.weight.size:
-        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, but the model's {operation.weight.shape}.")
+        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, but the model's have {operation.weight.shape}.")
     weight = weight.reshape(operation.weight.shape)
     if isinstance(operation, OneToOne):
         return replace(operation, weight=weight)

@@ -30,12 +30,12 @@ MOVED: Final[Mapping[str, str]] = {
 }
 """Kind of traffic that precedes each phase."""
 LINKED: Final = 0.9
-"""Share of the link time in the time of an exchange from which the links are reported as its bottleneck."""
+"""Minimum ratio of link time to exchange time at which links are reported as an exchange's bottleneck."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a share of the step, the tile's memory, or evenly spread work."""
+    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a part of the step, of the tile's memory, or the balance."""
 
     about: str
     sentence: str
@@ -75,7 +75,7 @@ def kibibytes(size: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Format a size with a binary prefix and three digits, as data sheets do for the memory of tiles."""
+    """Format a size with a binary prefix and three digits, as data sheets give the memory of tiles."""
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= scale:
             return f"{size / scale:{'.3g' if size < 999.5 * scale else '.0f'}} {unit}"
@@ -104,7 +104,7 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
-    """Return a text on the largest flow of an exchange, and whether links or tiles limit it."""
+    """Return text about the largest flow of an exchange, and whether links or tiles limit it."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:
@@ -148,6 +148,6 @@ def _balance(plan: Plan, places: LayerPlaces) -> Limit:
     busiest = int(compute.argmax())
     return Limit(
         "balance",
-        f"{head}; the mean tile computes {100 * evenly:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
+        f"{head}; tiles compute on average {100 * evenly:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
         share,
     )

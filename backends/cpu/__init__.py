@@ -1,1 +1,1 @@
-"""The CPU backend: a C++17 program for the processor of this machine, built here and loaded through the shared C ABI."""
+"""The CPU backend: a C++17 program for the CPU of this machine, built here and loaded through the shared C ABI."""

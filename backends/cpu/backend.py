@@ -1,4 +1,4 @@
-"""The target ``cpu``: the processor of this machine."""
+"""The target ``cpu``: the CPU of this machine."""
 
 from __future__ import annotations
 

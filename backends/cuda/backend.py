@@ -90,7 +90,7 @@ class CudaBackend(Backend[CudaOptions]):
         return predicted_step(project, steps, batch)
 
     def on_device(self) -> bool:
-        """Return whether kernels run on a GPU rather than, as a check, on the processor."""
+        """Return whether kernels run on a GPU rather than, as a check, on the CPU."""
         from snnc.backends.cuda.errors import CHECK_ON_HOST
 
         return not os.environ.get(CHECK_ON_HOST)

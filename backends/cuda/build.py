@@ -1,4 +1,4 @@
-"""Build of emitted projects: with nvcc for a device, or with the host's C++ compiler to check the kernels on the processor."""
+"""Build emitted projects: with nvcc for a device, or with the host's C++ compiler to check the kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ SOURCES: Final = (
 OWN: Final = "network.cu"
 """The source that differs between networks."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the processor."""
+"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
-"""The checks of the C library would report the fibers' jumps between stacks as errors."""
+"""``_FORTIFY_SOURCE`` is off because its checks would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
-"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the processor."""
+"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the CPU."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""
@@ -80,7 +80,7 @@ def nvcc() -> list[str]:
     raise NvccMissingError(
         f"no CUDA compiler on this machine: snnc looked for {places}. Install the CUDA toolkit, or its compiler with "
         f"`pip install 'snnc[cuda]'`; set CUDACXX to a compiler elsewhere; or set {CHECK_ON_HOST}=1 to run the kernels on the "
-        "processor, slowly, as a check of their numbers."
+        "processor, which is slow but checks their results."
     )
 
 
@@ -100,12 +100,12 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     command = [*nvcc(), *FLAGS, *_target(architecture), *flags]
     identity = [*command, compiler_version(command[:1])]
     headers = headers_of(folder)
-    quickly = _quickly(identity[-1])
+    extra = _fast_build_flags(identity[-1])
     sources = sources_in(folder, SOURCES)
-    keys = {name: source_key(folder / name, headers, [*identity, *(quickly if name == OWN else [])]) for name in sources}
+    keys = {name: source_key(folder / name, headers, [*identity, *(extra if name == OWN else [])]) for name in sources}
 
     def build(to: Path) -> None:
-        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(quickly if name == OWN else [])]) for name in sources])
+        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(extra if name == OWN else [])]) for name in sources])
         (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
         _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
@@ -122,8 +122,8 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
     return cached_file(f"cuda-object-{key}", name, build)
 
 
-def _quickly(version: str) -> list[str]:
-    """Return flags that compile the network's own source quickly, as the user waits for it: short host code, and kernels in parallel."""
+def _fast_build_flags(version: str) -> list[str]:
+    """Return flags that shorten the compilation of the network's own source, for which users wait: -O1 on the host, parallel kernels."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     found = ["-Xcompiler=-O1"]
     if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
@@ -139,7 +139,7 @@ def _target(architecture: str) -> list[str]:
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Return the library of the same sources for the processor, where each CUDA thread is a fiber: slow, and intended for checks.
+    """Return the library of the same sources built for the CPU, where each CUDA thread is a fiber: slow, meant for checks only.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def read_resources(report: str) -> list[KernelResources]:
 
 
 def _run(command: Sequence[str], what: str) -> str:
-    """Run nvcc and return the output of the assembler, from both streams."""
+    """Run nvcc and return its output, which contains the assembler's report."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")

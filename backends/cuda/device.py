@@ -20,7 +20,7 @@ _MAJOR: Final = 75
 _MINOR: Final = 76
 """Attribute numbers of the driver API (CUdevice_attribute in cuda.h)."""
 _HELP: Final = (
-    f"A project is emitted without one (snnc compile --target cuda -o FOLDER); set {CHECK_ON_HOST}=1 to run its kernels on the processor, "
+    f"A project is emitted without one (snnc compile --target cuda -o FOLDER); set {CHECK_ON_HOST}=1 to run its kernels on the CPU, "
     "slowly, as a check, or train with --target cpu."
 )
 

@@ -1,4 +1,4 @@
-"""Engine that runs an emitted CUDA project, on a device or, as a check, on the processor."""
+"""Engine that runs an emitted CUDA project, on a device or, as a check, on the CPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CudaEngine(SequenceEngine):
     device_memory
         Bytes of device memory; None: the device uses the memory of the host.
     device
-        Number of the device; None in a check on the processor.
+        Number of the device; None in a check on the CPU.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     Raises
     ------
     GpuMissingError
-        This machine has no device, and no check on the processor was requested.
+        This machine has no device, and no check on the CPU was requested.
     ToolMissingError, BuildError
         This machine has no compiler, or the project does not compile.
     """
@@ -188,7 +188,7 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
 
 
 def build_for_device(folder: Path, number: int | None = None) -> Path:
-    """Return the library of the project in `folder` for this machine's device, or for a check on the processor; see :func:`open_engine`."""
+    """Return the library of the project in `folder` for this machine's device, or for a check on the CPU; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
     with _named(number):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError, ToolMissingError
 
 CHECK_ON_HOST = "SNNC_CUDA_ON_HOST"
-"""Environment variable: if set, kernels run on the processor, slowly, as a check."""
+"""Environment variable: if set, kernels run on the CPU, which is slow but checks their results."""
 
 
 class NvccMissingError(ToolMissingError):
@@ -28,6 +28,6 @@ class DeviceArrayError(SnncError):
 
 
 class HalfTogetherError(SnncError):
-    """Programs for GPUs store pasts, factors of products and deltas in 16 bits only together; `half` names some of them."""
+    """The option `half` names pasts or deltas, but on GPUs 16 bits apply to pasts, factors of products and deltas only together."""
 
     code = "SNNC-E660"

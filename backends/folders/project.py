@@ -1,4 +1,4 @@
-"""Atomic creation of output folders: a folder is written next to its place, then renamed."""
+"""Atomic creation of output folders: a folder is written next to its destination, then renamed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Chunk: TypeAlias = bytes | memoryview
 
 
 class OutputFolderError(SnncError):
-    """An output folder cannot be made or written."""
+    """An output folder cannot be created or written."""
 
     code = "SNNC-E412"
 
@@ -95,7 +95,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Remove the write permission of others from a folder and its contents, whatever the umask: they are compiled and executed."""
+    """Remove other users' write permission from a folder and its contents, whatever the umask, because they are compiled and executed."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if mode & 0o022 and not path.is_symlink():
@@ -136,13 +136,13 @@ def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
     with locked(target, "compiles"):
         own = written_files(target)
         if own is None:
-            raise ForeignFolderError(f"the folder {str(target)!r} is not a project of snnc any more; nothing was written.")
+            raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
         carried = retain_foreign_files(target, temporary, own, keep_trained)
         exchange(temporary, target)
-    _say(carried, temporary, target)
+    _warn_about(carried, temporary, target)
 
 
-def _say(carried: RetainedFiles, temporary: Path, target: Path) -> None:
+def _warn_about(carried: RetainedFiles, temporary: Path, target: Path) -> None:
     """Warn about files that were moved or deleted."""
 
     def place(path: Path) -> str:
@@ -168,5 +168,5 @@ def umask() -> int:
 def _explain(folder: Path, error: OSError) -> OutputFolderError:
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another place.")
+        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another folder.")
     return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a folder that you may write to.")

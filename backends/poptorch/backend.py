@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
-_NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
+_UNSUPPORTED: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
 """Optimiser settings that PopTorch does not support."""
 USUAL: Final = "gc200"
-"""Machine of the target ``poptorch`` without a machine name."""
+"""Machine of the target ``poptorch`` if it does not name one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         HalfTargetError
-            Float16 is requested for weights.
+            The option half includes weights.
         UnsupportedOnPopTorchError
             Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
             input.
@@ -84,7 +84,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             )
         optimizer = program.optimizer
         settings = () if optimizer is None else (optimizer, *optimizer.groups)
-        given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
+        given = [name for name in _UNSUPPORTED if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; remove this from the "
@@ -99,7 +99,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         if optimizer is not None and dropped:
             raise UnsupportedOnPopTorchError(
                 f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
-                "whose session does, or remove the dropout."
+                "whose session does, or remove the dropout layer."
             )
         super().check(program, options)
 
@@ -140,7 +140,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     def next_step(self, folder: Path, trains: bool) -> str:
         """Return the commands that train the package."""
         del trains
-        return f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
+        emulated = f"python -m snnc.emulated_poptorch {folder / 'train.py'}"
+        return f"run make and python train.py there, with the Poplar SDK; on the emulator: {emulated}"
 
 
 POPTORCH: Final = PopTorchBackend(

@@ -1,4 +1,4 @@
-"""Weights by label, and weight files."""
+"""Weights under the labels that users see instead of parameter names, and the files that store them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
 
 _DIGEST: Final = "digest"
-"""Name of the digest in the metadata of a file; files that other programs wrote do not have it."""
+"""Name of the digest in the metadata of a file; files written by other programs have none."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
@@ -29,7 +29,7 @@ def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Arr
 
 
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
-    """Check values by label and return them by parameter name.
+    """Check values given by label, and return them by parameter name.
 
     Raises
     ------

@@ -60,7 +60,7 @@ def run_suite(
 
 
 def facts(threads: int) -> dict[str, str]:
-    """Return the processor, its cores, the threads that engines may use, the load, the system and the date, as text."""
+    """Return the CPU, its cores, the threads that engines may use, the load, the system and the date, as text."""
     return {
         "CPU": _model(),
         "cores": str(processors()),

@@ -30,7 +30,7 @@ from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import BenchError
 
 MEASURED: Final = "measured"
-STAND_IN: Final = "no measurement: the processor replaces the GPU to check the kernels; these times are meaningless"
+STAND_IN: Final = "no measurement: the CPU replaces the GPU to check the kernels; these times are meaningless"
 
 FIRST_STEP_S: Final = 60.0
 """Default time limit of a variant's first step, in seconds."""
@@ -85,7 +85,7 @@ def run_suite(
 ) -> None:
     """Measure workloads on the first device.
 
-    If ``SNNC_CUDA_ON_HOST`` is set, the processor replaces the GPU: every engine runs a small problem there, and the rows say so.
+    If ``SNNC_CUDA_ON_HOST`` is set, the CPU replaces the GPU: every engine runs a small problem there, and the rows say so.
 
     Parameters
     ----------

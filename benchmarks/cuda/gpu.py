@@ -1,4 +1,4 @@
-"""The peak rates of a GPU, from its data sheet or from its driver."""
+"""The peak rates of a GPU, from its data sheet or from its driver, and the device memory that a process uses."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Final
 from snnc.backends.cuda.device import device_attributes, device_name, first_device
 
 BARRIER_S: Final = 1.2e-6
-"""A barrier of the whole grid through memory: assumed, to be measured."""
+"""Seconds of a barrier of the whole grid through memory: assumed, not yet measured."""
 L2_OVER_MEMORY: Final = 5.5 / 4.8
 """Bandwidth of L2 relative to that of memory, as assumed for an H200."""
 _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CLOCK_RATE, MEMORY_CLOCK_RATE, GLOBAL_MEMORY_BUS_WIDTH (CUdevice_attribute, cuda.h)."""
 
-_MOST_PROCESSES: Final = 256
-_NOT_TOLD: Final = 2**64 - 1
+_MAX_PROCESSES: Final = 256
+_NOT_AVAILABLE: Final = 2**64 - 1
 """NVML_VALUE_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device's peaks.
+    """A device's peak rates, and the latency of its barrier.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ H200: Final = Gpu("NVIDIA H200", 4.8e12, 5.5e12, 33.5e12)
 
 
 def gpu_here() -> Gpu:
-    """Return the first device of this machine, with peaks from the clocks that its driver reports.
+    """Return the first device of this machine, with peak rates computed from the clocks that its driver reports.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def gpu_here() -> Gpu:
     """
     capability = first_device().capability
     processors, clock, memory_clock, bus = device_attributes(_PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS)
-    # Two transfers a clock of memory; float32 units of a multiprocessor by capability (CUDA programming guide, arithmetic throughput).
+    # Memory transfers data twice per clock; float32 units of a multiprocessor: CUDA programming guide, table of arithmetic throughput.
     bandwidth = 2 * 1e3 * memory_clock * bus / 8
     units = 64 if capability in ((7, 5), (8, 0)) else 128
     return Gpu(device_name(), bandwidth, L2_OVER_MEMORY * bandwidth, 1e3 * clock * processors * units)
@@ -82,10 +82,10 @@ def used_bytes(process: int) -> int | None:
         ask = library.nvmlDeviceGetComputeRunningProcesses_v3
     except (OSError, AttributeError):
         return None
-    handle, number, found = ctypes.c_void_p(), ctypes.c_uint(_MOST_PROCESSES), (_Used * _MOST_PROCESSES)()
+    handle, number, found = ctypes.c_void_p(), ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
     if library.nvmlInit_v2() != 0 or library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) != 0:
         return None
     if ask(handle, ctypes.byref(number), found) != 0:
         return None
-    own = (one.bytes for one in found[: number.value] if one.number == process and one.bytes != _NOT_TOLD)
+    own = (one.bytes for one in found[: number.value] if one.number == process and one.bytes != _NOT_AVAILABLE)
     return next((int(size) for size in own), None)

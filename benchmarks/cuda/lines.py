@@ -30,7 +30,7 @@ class SuiteSettings:
     rounds, threads
         Turns of each engine, and cores that each may use.
     device
-        ``"cuda"``, or ``"cpu"`` if the processor replaces the GPU.
+        ``"cuda"``, or ``"cpu"`` if the CPU replaces the GPU.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s

@@ -39,7 +39,7 @@ MEASURED: Final = "measured"
 PREDICTED: Final = "predicted"
 NOT_MEASURED: Final = "not measured"
 NOT_COMPARED: Final = "not compared"
-CHECKED: Final = "not measured, numbers checked on the processor"
+CHECKED: Final = "not measured, numbers checked on the CPU"
 Row = Mapping[str, Any]
 _NOTES: Final = (
     "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (--json), nothing dropped",
@@ -78,7 +78,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
 
 
 def reason_without_gpu() -> str:
-    """Return why nothing is measured; "" if there is a device, or if the processor replaces it."""
+    """Return why nothing is measured; "" if there is a device, or if the CPU replaces it."""
     try:
         device_at_hand()
     except (GpuMissingError, NvccMissingError) as error:

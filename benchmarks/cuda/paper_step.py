@@ -45,7 +45,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the processor
+        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the CPU
         replaces the GPU.
 
     Raises

@@ -11,7 +11,7 @@ BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
 STAND_IN: Final = (5, 4)
-"""Time steps and samples if the processor replaces the GPU."""
+"""Time steps and samples if the CPU replaces the GPU."""
 
 
 def _larger(name: str, density: float) -> tuple[Workload, ...]:

@@ -187,7 +187,7 @@ def _population_codes(results: Results) -> Verdict:
             met = after >= before - CLOSE and faster > 1
             return Verdict(
                 "reproduced" if met else "not reproduced",
-                f"On the processor (measured): {steps} steps and 1 neuron per class {before:.1f} %, 1 step and 50 neurons per class "
+                f"On the CPU (measured): {steps} steps and 1 neuron per class {before:.1f} %, 1 step and 50 neurons per class "
                 f"{after:.1f} %, an update in {1 / faster:.2f} of the time. Synthetic pen strokes replace MNIST.",
             )
     return NOTHING

@@ -100,10 +100,10 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 
 
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
-    """Return the joules of the products of spikes on a processor: arithmetic, instructions, caches, and `moved` words of main memory.
+    """Return the joules of the products of spikes on a CPU: arithmetic, instructions, caches, and `moved` words of main memory.
 
     Every product moves two words of a cache of 1 MiB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
-    waiting are not included, so a processor in that process technology takes more.
+    waiting are not included, so a CPU in that process technology takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
     adding = known.picojoules["addition"]

@@ -1,4 +1,4 @@
-"""Measure the cost of batch normalisation on the processor: ``python benchmarks/scripts/batch_norm.py``.
+"""Measure the cost of batch normalisation on the CPU: ``python benchmarks/scripts/batch_norm.py``.
 
 The network has two convolutions of 16 channels over 16 x 16 and 7 x 7 values, 10 steps, 32 samples, with and without normalisation, on one
 thread. The script prints the CPU time of an update (the smallest of several, to reduce the influence of other work) and of its parts:
@@ -33,7 +33,7 @@ def network(normalised: bool) -> snnc.Network:
 
 @contextmanager
 def timed(times: dict[str, float]) -> Iterator[None]:
-    """Add the processor time of each method of :data:`PARTS`."""
+    """Add the CPU time of each method of :data:`PARTS`."""
 
     def of(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Rankings and headline ratios if coefficients change by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
+"""Rankings and headline ratios when coefficients change by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
 
 Each group of coefficients of the cost model is raised and lowered, and every network is mapped again onto the changed machine. Results are
-stored in the file, line by line; a run computes only missing ones, and ``--tables`` prints the tables of the stored ones. All times are
+stored in FILE, one per line. A run computes only the missing ones and prints the tables; ``--tables`` only prints them. All times are
 predicted.
 
-All groups but one are numbers of the machine's file. The last group, the cycles of vertices, needs no change to the codelets: multiplying
-the cycles of all vertices by f is the same as dividing all other costs of the machine by f and multiplying the time of the step by f.
+The coefficients of all groups but one are numbers in the machine file. The last group, the cycles of vertices, needs no change to the
+codelets: multiplying the cycles of all vertices by f is the same as dividing all other costs of the machine by f and multiplying the time
+of the step by f.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from snnc.compiler.machines.target import Target
 RANKED: Final = ("w1", "w1-ff", "shd-h2-a2.5", "nmnist-h2-a1", "dvs-conv", "clusters-10k")
 STRATEGIES: Final = ("snnc", "linear", "random", "greedy", "metis")
 TIED: Final = 1e-3
-"""Strategies whose steps differ by less share a rank."""
+"""Strategies share a rank if the relative difference of their step times is smaller."""
 
 
 def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
-    """Return the keys of a machine's file that change when the cost of `group` is multiplied by `factor`, with their new values.
+    """Return the keys of a machine file that change when the cost of `group` is multiplied by `factor`, with their new values.
 
-    For vertices all other groups are divided by `factor`; :func:`time_factor` corrects the time.
+    For the group of vertices, all other groups are divided by `factor`; :func:`time_factor` corrects the time.
     """
     if group == BASE:
         return {}
@@ -50,19 +51,19 @@ def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
 
 
 def time_factor(group: str, factor: float) -> float:
-    """Return the factor for predicted times."""
+    """Return the factor by which predicted times must be multiplied."""
     return factor if group == VERTICES else 1.0
 
 
 def machine_file(base: str, changed: Mapping[str, float]) -> str:
-    """Return the text of a machine's file: `base` with changed numbers."""
+    """Return the text of a machine file: `base` with changed numbers."""
     top = [f"{key} = {value!r}" for key, value in changed.items() if "." not in key]
     tables = [f"[{key.split('.')[0]}]\n{key.split('.')[1]} = {value!r}" for key, value in changed.items() if "." in key]
     return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
 
 
 def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
-    """Map `net` and return its predicted milliseconds, or the reason why it has none."""
+    """Map `net` and return a row with its predicted milliseconds, None if it does not fit."""
     base = benchmark(net).target
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.toml"
@@ -84,7 +85,7 @@ def wanted(ranked: Sequence[str] = RANKED, ratios: Sequence[Ratio] = RATIOS) -> 
 
 
 def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
-    """Return the rank of each strategy that fits, the fastest first; ties share the better one."""
+    """Return the rank of each strategy that fits, the fastest first; tied strategies share the better rank."""
     found = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
     placed: dict[str, int] = {}
     for number, (ms, name) in enumerate(found, 1):
@@ -98,7 +99,7 @@ def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
 
     Only strategies with results for all changes of a network are ranked.
     """
-    yield "| network | order | best baseline over snnc | smallest and largest ratio with ±30 % | changes of the order |"
+    yield "| network | order | best baseline over snnc | smallest and largest ratio with ±30 % | changes that alter the order |"
     yield "|---|---|---|---|---|"
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
@@ -148,8 +149,8 @@ def main() -> None:
     arguments = parser.parse_args()
     results = by_key(map(json.loads, arguments.json.read_text().splitlines() if arguments.json.exists() else ()))
     for key in wanted():
-        left = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
-        if arguments.tables or key in results or left:
+        skipped = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
+        if arguments.tables or key in results or skipped:
             continue
         results[key] = row = priced(*key)
         with arguments.json.open("a") as file:

@@ -1,9 +1,9 @@
 """Train real tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
 Both use the same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the
-same initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a separate process, and the engines
-alternate. The output has the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs (without
-building, which the rows list), and the ratio of neighbouring runs.
+same initial weights, the same batches in the same order, Adam, and the same number of epochs, with five seeds. Each run is a separate
+process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the wall
+time of all epochs (without the time to build, which the rows list separately), and the ratio of the two engines' times with the same seed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def initial(task: TrainingTask, inputs: int, seed: int) -> dict[str, Any]:
 
 
 def orders(task: TrainingTask, samples: int, seed: int) -> list[Any]:
-    """Samples of each epoch, in order; a remainder that does not fill a batch is omitted."""
+    """Return the shuffled sample indices of each epoch; a remainder that does not fill a batch is omitted."""
     rng = np.random.default_rng(1000 + seed)
     return [rng.permutation(samples)[: samples // task.batch * task.batch] for _ in range(task.epochs)]
 
@@ -142,7 +142,7 @@ def in_process(*arguments: object) -> dict[str, Any]:
 
 
 def summary(name: str, rows: list[dict[str, Any]]) -> str:
-    """Return one line per task: accuracies, seconds, and the ratio of neighbouring runs."""
+    """Return the line of a task: accuracies, seconds, and the median ratio of the two engines' times with the same seed."""
     parts = []
     for engine in ENGINES:
         accuracy, seconds = ([r[key] for r in rows if r["engine"] == engine] for key in ("accuracy", "seconds"))

@@ -21,7 +21,7 @@ from snnc.compiler.errors import SnncError
 
 CYCLES: Final = 0.05
 BYTES: Final = 0.01
-"""Largest accepted deviations of predictions from emulated numbers, as shares of these."""
+"""Largest accepted deviations of predictions from the emulated numbers, relative to the emulated numbers."""
 SPACING: Final = 10_000
 """Distance between the first network numbers of consecutive seeds."""
 

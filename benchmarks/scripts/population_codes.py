@@ -2,7 +2,7 @@
 
 The script follows Sun et al. 2022 (arXiv 2211.10725, "population codes"): images are constant values over T steps, the score of a class is
 the number of spikes of a group of output neurons, and with more neurons per class fewer steps suffice, down to one. The images are
-synthetic pen strokes of ten kinds, 34 x 34 pixels of two polarities. The networks are trained on the processor with the cross entropy of
+synthetic pen strokes of ten kinds, 34 x 34 pixels of two polarities. The networks are trained on the CPU with the cross entropy of
 the counts. The script prints the test accuracy, mean and range over seeds, and the median time of an update, as a Markdown table.
 """
 

@@ -3,7 +3,7 @@
 The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
 that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
 and in two runs with the narrow window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data
-are those of ``sparse_data.py``. Training runs on the processor. The script prints the test accuracy after each epoch, mean and range over
+are those of ``sparse_data.py``. Training runs on the CPU. The script prints the test accuracy after each epoch, mean and range over
 seeds, as a Markdown table. With ``--results`` each run is stored as a line of JSON with its setting, and stored runs are not repeated, so
 several processes can share the work (``--only``).
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = 0
-"""User id of root, who can change all files."""
+"""User id of root, who can change any file."""
 _OTHERS: Final = stat.S_IWOTH
 _GROUP: Final = stat.S_IWGRP
 
@@ -31,7 +31,7 @@ def foreign_writers(found: os.stat_result) -> str | None:
 
 
 def fault_of(path: Path) -> str | None:
-    """Return why a file or folder is not safe to load, as a predicate for its name; None if it is safe."""
+    """Return why a file or folder is not safe to load, as words that follow its name in a sentence; None if it is safe."""
     found = path.lstat()
     owner, writer = foreign_owner(found), foreign_writers(found)
     if owner is not None:

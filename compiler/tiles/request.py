@@ -54,7 +54,7 @@ class MappingRequest:
     """Data stored outside the tiles in that case; None: as in `streaming`, or nothing if that is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
-    """Whether rows of weights are packed; None: only if nothing fits without."""
+    """Whether rows of weights are packed; None: only if nothing fits without packing."""
     estimated: tuple[Search, ...] = ()
     """Searches of a quick estimate of the same program."""
 
@@ -92,7 +92,7 @@ class MappingRequest:
                 )
 
     def _segment(self) -> int:
-        """Return the iterations of a segment; 0 without a backward pass, or without a second segment."""
+        """Return the number of iterations of a segment; 0 without a backward pass, or if one segment would contain all iterations."""
         length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
@@ -141,7 +141,7 @@ class MappingRequest:
 
 
 HOPELESS: Final = 4
-"""Multiple of the memory above which no plan is searched; below it, the search finds remedies."""
+"""A request that needs more than this multiple of the memory is rejected at once; below it, the search looks for remedies."""
 
 
 def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
@@ -183,7 +183,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Refuse sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
+    """Raise an error for sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.
 

@@ -1,4 +1,4 @@
-"""Define a neuron by equations, run it on the reference and on an emulated IPU, and train a network of it on the processor.
+"""Define a neuron by equations, run it on the reference and on an emulated IPU, and train a network of it on the CPU.
 
     python examples/own_neuron/own_neuron.py [folder]
 """

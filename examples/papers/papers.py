@@ -1,4 +1,4 @@
-"""Train small networks on the processor by the recipes of two papers on IPUs: sparse training, and population codes.
+"""Train small networks on the CPU by the recipes of two papers on IPUs: sparse training, and population codes.
 
     python examples/papers/papers.py [folder]
 """

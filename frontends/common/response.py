@@ -2,7 +2,8 @@
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
 set of coefficients per neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so that two models with the
-same membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients for any spikes.
+same membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients, whatever the oracle
+decides.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def respond(
         scope.update(dict.fromkeys(model.inputs[1:], _constant(np.zeros(()), neurons)))
         arguments: dict[str, tuple[str, Form]] = {}
         for line in model.equations:
-            fired = _fired(line.value)
+            fired = _spike_of(line.value)
             if fired is not None:
                 kind, inner = fired
                 argument = _evaluate(inner, scope, oracle)
@@ -112,7 +113,7 @@ def respond(
 
 
 def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], found: Response) -> None:
-    spikes = [arguments[line.target] for line in model.equations if line.target in arguments and _fires_now(line.value)]
+    spikes = [arguments[line.target] for line in model.equations if line.target in arguments and _is_spike(line.value)]
     if spikes:
         found.kinds.append(spikes[-1][0])
         found.membranes.append(spikes[-1][1])
@@ -121,14 +122,16 @@ def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[st
             found.values.setdefault(output, []).append(scope[output])
 
 
-def _fires_now(e: Expression) -> bool:
+def _is_spike(e: Expression) -> bool:
+    """Return whether an expression is a call of a spike function that is not detached."""
     return isinstance(e, Call) and e.function in SPIKES
 
 
-def _fired(e: Expression) -> tuple[str, Expression] | None:
+def _spike_of(e: Expression) -> tuple[str, Expression] | None:
+    """Return the spike function that an expression calls, detached or not, and its argument; None for any other expression."""
     match e:
         case Call("detach", (inner,)):
-            return _fired(inner)
+            return _spike_of(inner)
         case Call("spike" | "spike_ge" as kind, (inner,)):
             return kind, inner
     return None

@@ -142,11 +142,11 @@ class Network:
         >>> import snnc
         >>> net = snnc.Network()
         >>> spikes = net.input(10)
-        >>> exciting = net.population(80, snnc.LIF(beta=0.9), name="exciting")
-        >>> inhibiting = net.population(20, snnc.LIF(beta=0.8), name="inhibiting")
-        >>> both = net.group(exciting, inhibiting, name="cortex")
+        >>> excitatory = net.population(80, snnc.LIF(beta=0.9), name="excitatory")
+        >>> inhibitory = net.population(20, snnc.LIF(beta=0.8), name="inhibitory")
+        >>> both = net.group(excitatory, inhibitory, name="cortex")
         >>> net.connect(spikes, both, snnc.Dense())
-        >>> net.connect(both, exciting[:40], snnc.Sparse(density=0.1), delay=1)
+        >>> net.connect(both, excitatory[:40], snnc.Sparse(density=0.1), delay=1)
         >>> both.shape
         (100,)
         """

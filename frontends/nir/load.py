@@ -75,10 +75,10 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
 
 
 def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
-    """Return seconds per step and a sentence about it."""
+    """Return the seconds per step, and a sentence that says where they come from."""
     found, source = dt, "given"
     if found is None and "dt" in file.metadata:
-        found, source = file.metadata["dt"], "of the file's metadata"
+        found, source = file.metadata["dt"], "from the file's metadata"
     if found is None:
         return dialect.dt, f"The file does not define a time step; dt = {dialect.dt:g} s is assumed (to change it: --dt SECONDS)."
     if not math.isfinite(found) or found <= 0:
@@ -100,7 +100,7 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
 
 
 def _bypassed(graph: NirGraph) -> NirGraph:
-    """Connect a nested graph's input directly to its neurons if its edges lead through the recurrent weights."""
+    """Connect the input of each nested graph directly to its neurons if it enters through the recurrent weights."""
     nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
     edges = [
         (source, _neuron_after(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges

@@ -18,7 +18,7 @@ FunctionCall: TypeAlias = Callable[[Callable[..., Any], Any, tuple[Any, ...], Ma
 
 @contextmanager
 def watching_functions() -> Iterator[set[str]]:
-    """Yield the set of names of called functions whose gradient mixes steps; it fills during the block."""
+    """Yield the set of names of called functions whose gradient mixes steps; it is filled during the block."""
     known: dict[tuple[Any, Any], bool] = {}
     found: set[str] = set()
 
@@ -69,7 +69,7 @@ def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
             (gradient,) = torch.autograd.grad(y, x, only_first, allow_unused=True)
         except NotImplementedError:  # the function has no backward pass
             continue
-        except RuntimeError:  # its backward pass requires another number of steps
+        except RuntimeError:  # its backward pass requires a different number of steps
             return True
         if gradient is not None and bool(gradient[1:].any()):
             return True

@@ -1,4 +1,4 @@
-"""A network on a machine under autograd: outputs and gradients equal those of PyTorch and of the processor."""
+"""A network on a machine under autograd: outputs and gradients equal those of PyTorch and of the CPU."""
 
 import copy
 import pickle

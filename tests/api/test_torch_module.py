@@ -18,7 +18,7 @@ from snnc.torch import Module
 
 @pytest.fixture(scope="module", params=["cpu", "cuda"])
 def layer(request):
-    """On the processor, and as a GPU's program in a check on the processor."""
+    """On the CPU, and as a GPU's program in a check on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CHECK_ON_HOST, "1")
         yield Module(network(), target=request.param, surrogate="fast_sigmoid:25", input_gradients=True)

@@ -50,7 +50,7 @@ NETS = {
 }
 EMIT = {"cpu": emit_cpu, "cuda": emit_cuda}
 REFUSED = {("moving threshold", "cpu", "float16")}
-"""The whole past decides something, and on the processor float16 rounds the past alone."""
+"""The whole past decides something, and on the CPU float16 rounds the past alone."""
 
 
 def sources(folder):

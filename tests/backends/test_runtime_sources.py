@@ -37,7 +37,7 @@ TARGETS = {
     "poplar": (("common",), EMULATOR),
     "poptorch": (("poplar", "common"), (*EMULATOR, *POPART)),
 }
-"""Targets whose files those of a target include, and flags. Sources for a GPU are checked as the processor runs them."""
+"""Targets whose files those of a target include, and flags. Sources for a GPU are checked as the CPU runs them."""
 CONSTANTS = {
     "native": file_names(TABLES)[:1],
     "cpu": cpu.CONSTANTS,

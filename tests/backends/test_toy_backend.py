@@ -46,4 +46,4 @@ def test_commands_know_it(place):
 def test_a_name_that_is_nearly_its_own_is_understood(place):
     code = "import snnc\ntry:\n    snnc.compile(snnc.Sequential(4, snnc.Dense(3), snnc.LI()), 'scrip', steps=3)\n"
     code += "except snnc.SnncError as error:\n    print(error)"
-    assert "Is 'script' meant?" in tried(place, code)
+    assert "Did you mean 'script'?" in tried(place, code)

@@ -1,4 +1,4 @@
-"""``snnc bench --suite cuda`` and ``--suite paper``: bounds, labels, no GPU, the processor as a substitute."""
+"""``snnc bench --suite cuda`` and ``--suite paper``: bounds, labels, no GPU, the CPU as a substitute."""
 
 import ctypes
 import json
@@ -31,7 +31,7 @@ CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (ConvLayer(3, 3, 2), ConvLayer(
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    """No driver, and no check on the processor."""
+    """No driver, and no check on the CPU."""
 
     def missing(name):
         raise OSError(name)

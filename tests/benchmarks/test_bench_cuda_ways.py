@@ -203,7 +203,7 @@ def test_versions_come_from_processes_and_what_is_missing_is_told(stub):
 
 @pytest.fixture
 def suite(monkeypatch, stub, cache):
-    """Run the suite on stub engines, the processor in the place of a device."""
+    """Run the suite on stub engines, the CPU in the place of a device."""
     monkeypatch.setenv(CHECK_ON_HOST, "1")
     monkeypatch.setattr(command, "CUDA_ENTRIES", (stub("right", "slow"), stub("right", engine="peer")))
 

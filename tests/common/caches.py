@@ -28,7 +28,7 @@ def lend_objects(cache: Path) -> None:
 
 
 def _shared() -> set[str]:
-    """Return the folders of the cache that the build of a processor project uses."""
+    """Return the folders of the cache that the build of a CPU project uses."""
     found, kept = set(), objects.cached_file
 
     def noted(name, file, fill):

@@ -1,4 +1,4 @@
-"""CUDA projects for tests: emitted, built for the processor (each CUDA thread is a fiber), and compared with the reference."""
+"""CUDA projects for tests: emitted, built for the CPU (each CUDA thread is a fiber), and compared with the reference."""
 
 import tempfile
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ def program_of(name):
 
 @contextmanager
 def opened(program, team_blocks=None, tile=None, precision="float32"):
-    """Emit `program`, build it for the processor and open it."""
+    """Emit `program`, build it for the CPU and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
         folder = emit_cuda(program, Path(above) / "project", precision=precision)
         engine = CudaEngine(build_host_check(folder), folder, team_blocks, tile)

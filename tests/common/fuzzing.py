@@ -173,7 +173,7 @@ class Worker:
         return self._lost(f"no answer within {SECONDS} s")
 
     def _busy(self):
-        """Return the seconds of processor time that the process has used."""
+        """Return the seconds of CPU time that the process has used."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         except OSError:

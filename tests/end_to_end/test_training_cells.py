@@ -78,7 +78,7 @@ def assert_same(found, wanted):
 
 
 def prepare(folder, monkeypatch):
-    """The machine's file, and CUDA's kernels on the processor where there is no GPU."""
+    """The machine's file, and CUDA's kernels on the CPU where there is no GPU."""
     (folder / "one.toml").write_text(MACHINES["one.toml"])
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SNNC_CUDA_ON_HOST", "1")
@@ -154,7 +154,7 @@ def precise(name, row, folder):
 
 
 def precision_cells():
-    """On the processor and on GPUs a program takes long to compile, so one row of each is trained in a default run."""
+    """On the CPU and on GPUs a program takes long to compile, so one row of each is trained in a default run."""
     for name in TRAINED:
         for row in precision_rows():
             quick = row == "half=weights:stochastic" and name != "cuda"

@@ -84,7 +84,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
     file is rewritten after each row, so an interrupted run keeps its finished rows.
     In the suites cpu and cuda all engines train the same network in turn; their results must agree before anything is timed. Slow
     preparations (building snnc's programs, compilers of frameworks) run in parallel before the timing. cuda needs a GPU and nvcc. With
-    SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing.
+    SNNC_CUDA_ON_HOST=1 the CPU replaces the GPU: this checks the suite, but its times mean nothing.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 

@@ -1,9 +1,9 @@
 """Read variable-length rows of an HDF5 file directly at their positions in the file.
 
-The HDF5 library needs 30 to 60 microseconds per row; a direct read of a row of some thousand spikes takes two microseconds.
+The HDF5 library needs 30 to 60 microseconds per row; reading a row of a few thousand spikes directly takes two.
 For each row, a dataset of such rows contains the number of elements, the address of a global heap collection and the number of an object in
 it. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of the
-data); addresses of 8 bytes.
+data); addresses have 8 bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REFERENCE: Final = np.dtype([("count", "<u4"), ("heap", "<u8"), ("object", "<u4
 _COLLECTION: Final = struct.Struct("<4sB3xQ")
 _OBJECT: Final = struct.Struct("<HHxxxxQ")
 _MOST: Final = 1 << 28
-"""Accepted size of a heap collection in bytes; HDF5 makes collections as large as their largest object."""
+"""Largest accepted size of a heap collection, in bytes; HDF5 makes a collection as large as its largest object needs."""
 
 
 class UnplacedError(Exception):

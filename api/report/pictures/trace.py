@@ -13,7 +13,7 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace whose processes are the whole step and one run of each part; predicted and, if given, emulated.
+    """Return a trace with one process for the whole step and one for a run of each superstep; predicted and, if given, also emulated.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
             continue
         for title, rows in (
             (
-                f"{source}: whole {'training step' if plan.training else 'forward pass'}, supersteps of a kind together",
+                f"{source}: whole {'training step' if plan.training else 'forward pass'}, all runs of a superstep together",
                 (whole_step(plan, numbers),),
             ),
             (f"{source}: one run of each superstep", parts(plan, numbers)),

@@ -1,7 +1,7 @@
-"""Division of a program into components with their own kernels; only recurrences run in a time loop with barriers.
+"""Divide a program into components with their own kernels; only recurrent components run in a time loop with barriers.
 
-The graph of populations is condensed to its strongly connected components (Tarjan). The inputs of a component from outside are computed for
-all steps and samples at once; then its own time loop runs.
+The graph of populations is condensed to its strongly connected components (Tarjan). A component's inputs from outside
+are computed for all steps and samples at once; then its own time loop runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources
 
 @dataclass(frozen=True)
 class Feedback:
-    """Populations that feed back to each other in any way: teams of blocks run the steps, with barriers.
+    """Populations in a feedback loop of any form: teams of thread blocks run the steps, with barriers between them.
 
     Attributes
     ----------
@@ -113,12 +113,12 @@ class KernelOrder:
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: ConnectionOp) -> bool:
-        """Return whether the source of `op` is complete before the component of its target runs: an input, or an earlier component."""
+        """Return whether the source of `op` is complete before its target's component runs: an input, or in an earlier component."""
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
     def returns_from_outside(self, op: InputGradient) -> bool:
-        """Return whether `op` reads the deltas of a later component than that of its source."""
+        """Return whether `op` reads deltas of a component other than its source's; that component is a later one."""
         return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
 
     def learns(self, population: str) -> bool:

@@ -1,4 +1,4 @@
-// Converts whole blocks of halves at once, with the processor's own instructions if it has them.
+// Converts whole blocks of halves at once, with the CPU's own instructions if it has them.
 #pragma once
 
 #include <cstddef>

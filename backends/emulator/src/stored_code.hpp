@@ -12,7 +12,7 @@ namespace poplar::core {
 CodeletTable withCode(const CodeletTable &table);
 /// Adds the result of withCode, from this process or another.
 void addStored(CodeletLibrary &codelets, CodeletTable table);
-/// The instruction set extensions that a processor must have to run this processor's code.
+/// The instruction set extensions that a CPU must have to run this processor's code.
 std::string processorKind();
 
 } // namespace poplar::core

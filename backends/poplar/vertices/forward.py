@@ -28,7 +28,7 @@ TITLES: Final = {
     "source_gradient": "Propagates the targets' deltas to the gradients of the block's outputs.",
     "weight_round": "Adds the entries of a further window to the weight gradients.",
 }
-"""Comments of the vertices on blocks."""
+"""Comments for the vertices on blocks, by vertex name."""
 
 
 def add_to_blocks(
@@ -65,7 +65,7 @@ def first_value(layer: Layer, *, always: bool = False) -> Values:
 
 
 def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables and vertices of ``F2 neurons`` for one population, and those for its further windows."""
+    """Add one population's variables and vertices of superstep F2, in which neurons compute, and those for its further windows."""
     step, layer, links = net.step(population.id), net.layers[population.id], incoming(net, population.id)
     saved = net.training and layer.gradient
     supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
@@ -120,7 +120,7 @@ def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, outp
 
 
 def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, values: Values, *, rounds: bool) -> list[Body]:
-    """Add the currents; with `rounds`, further windows add to them, and each step clears them for the next."""
+    """Add the currents; with `rounds`, further windows add to them, and each step resets them to zero for the next."""
     ports: list[Body] = []
     for index, (port, shared) in enumerate(zip(population.ports, net.layers[population.id].biases, strict=True)):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
@@ -236,7 +236,7 @@ def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo,
             "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
         )
         delay, buffer = output.source.delay, output.source.buffer
-        first = _first_value(population, buffer) if delay else None
+        first = _value_before_first_step(population, buffer) if delay else None
         records.append(
             {
                 "index": index,
@@ -248,7 +248,7 @@ def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo,
     return records
 
 
-def _first_value(population: PopulationInfo, buffer: str) -> str | None:
+def _value_before_first_step(population: PopulationInfo, buffer: str) -> str | None:
     """Return the symbol of an output's value before the first step, if it is a state."""
     port = next(label for label, name in population.output_buffers.items() if name == buffer)
     return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)

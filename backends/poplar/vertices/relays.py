@@ -229,7 +229,7 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that write the next iteration number on the tiles of relays, which show its windows before any exchange."""
+    """Add the vertices that write the next iteration's number on relay tiles, so that its windows can be shown before any exchange."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
@@ -427,7 +427,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Return the template data of a relay besides the first window."""
+    """Return the template data for showing the windows of a bus without gradient support."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),

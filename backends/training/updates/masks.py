@@ -1,7 +1,8 @@
-"""Masks of dropout layers, drawn for every sample of an update and passed as initial values of a state.
+"""Masks of dropout layers, drawn for every sample of an update and passed to the network as initial values of a state.
 
-Random numbers are a function of a counter (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al.
-2014, DOI 10.1145/2714064.2660195). As no generator has a state, every target and every division of a batch draws the same masks.
+Random numbers are counter-based (Salmon et al. 2011, DOI 10.1145/2063384.2063405): the finaliser of SplitMix64 (Steele et al. 2014, DOI
+10.1145/2714064.2660195) hashes the position of each number. As the generator has no state, the masks are the same on every target, however
+a batch is divided.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Masks:
     layers: tuple[_DropoutLayer, ...] = ()
 
     def of(self, read: Callable[[str], Array], update: int, first: int, batch: int) -> Initial:
-        """Return the initial values of some samples of an update.
+        """Return the masks of some samples of an update, as initial values of the states.
 
         Parameters
         ----------
@@ -87,8 +88,8 @@ def check_alone(program: StepProgram) -> None:
     dropped = [info.label for info in program.populations if is_dropout(info.model)]
     if dropped:
         raise UnsharedTargetError(
-            f"processes that train together would draw the same masks of the dropout {dropped[0]!r} for different samples; train in one "
-            "process, or remove the dropout layer."
+            f"processes that train together would draw the same masks of the dropout layer {dropped[0]!r} for different samples; train in "
+            "one process, or remove the dropout layer."
         )
 
 

@@ -22,7 +22,7 @@ VERSIONS = ("snnc",)
 
 
 def load() -> None:
-    """Import the compiler by emitting a network of one neuron."""
+    """Import the compiler's modules by compiling a network of one neuron."""
     tiny = Workload("tiny", 1.0, 1, 1, (1,), (DenseLayer(1, True),), 2)
     with temporary_folder("snnc-bench-") as folder:
         compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
@@ -41,7 +41,7 @@ class SnncEngine:
         self._inputs: dict[str, Any] = {program.inputs[0].id: x}
         self._y = problem.y
         if mode == "checkpoint":
-            _save_memory(self._session.engine, self._inputs, workload)
+            _limit_memory(self._session.engine, self._inputs, workload)
         names = {p.label: name for name, p in program.parameters.items()}
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
@@ -51,7 +51,7 @@ class SnncEngine:
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
-        found = self._session.engine.gradients()  # type: ignore[attr-defined]  # engines that train show them
+        found = self._session.engine.gradients()  # type: ignore[attr-defined]  # every engine that trains has this method
         return {name: found[parameter] for name, parameter in self._parameters.items()}
 
     def weights(self) -> dict[str, Array]:
@@ -83,8 +83,8 @@ def _placed(x: Array, device: str) -> Any:
     return torch.from_numpy(x).to(device)
 
 
-def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
-    """Bound a training step's memory to the predicted minimum for the spikes of a forward run, plus 2 %."""
+def _limit_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
+    """Limit a training step's memory to 2 % more than the minimum predicted from the spikes of a forward pass."""
     engine.forward(inputs, {})
     engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50
 

@@ -1,4 +1,4 @@
-"""Joules of a training step on an IPU, a GPU and a processor: upper bounds by the power of a device, and counts times energies at 45 nm."""
+"""Joules of a training step on an IPU, a GPU and a CPU: upper bounds by the power of a device, and counts times energies at 45 nm."""
 
 from __future__ import annotations
 

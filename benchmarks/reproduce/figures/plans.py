@@ -1,4 +1,4 @@
-"""Points from rows of plans: throughput of a training step, by strategy."""
+"""Points of figures from the results of mapping networks: predicted throughput of a training step, by strategy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
 def throughput(
     results: Results, places: Iterable[tuple[float | str, str]], strategy: str, series: str | None = None, chips: int | None = None
 ) -> list[Point]:
-    """Return the samples/s of networks, one (x, net) each, that `strategy` maps."""
+    """Return the samples/s of networks mapped by `strategy`; `places` lists each network's position on the x axis and its name."""
     found = []
     for x, net in places:
         result = results.get(plan_row(net, strategy, chips).key)
@@ -39,7 +39,7 @@ def throughput(
 
 
 def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted") -> Point:
-    """Return the samples/s of one mapped network; without a number if it does not fit or failed."""
+    """Return the samples/s of one mapped network as a point, which has no value if the network does not fit or its mapping failed."""
     about = {name: result[name] for name in ("net", "target", "ipus", "batch", "steps", "step_ms", "activity") if name in result}
     if not result.get("fits"):
         return Point(series, kind, x, None, why_missing(result) or "does not fit", about)
@@ -56,8 +56,8 @@ BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound
 def dense_bound(net: str, x: float | str) -> Point:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
 
-    Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except the
-    net's).
+    Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except
+    in the first layer, whose input needs no gradient).
     """
     case = benchmark(net)
     assert case.published is not None

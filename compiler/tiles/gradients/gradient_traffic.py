@@ -1,4 +1,8 @@
-"""Traffic and compute of windowed input gradients outside blocks: reductions, final sums on relays, and windows to the sources."""
+"""Traffic and cycles of adding up the partial products of windowed input gradients, which happens outside blocks.
+
+Stage one (superstep B3) adds them in groups on tiles of the producers' chip; stage two (on relays, in superstep B1) adds the sums of all
+groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +24,19 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B3: partial products move to the tiles that add them, one fragment from each producer of each part."""
+    """Return the exchange before B3: partial products move to the tiles that add them, a fragment per producer and part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
         for (sample, samples), tiles in reduction.producers.items():
             here = (table["sample"] >= sample) & (table["sample"] < sample + samples)
-            _partials(layout, traffic, {name: column[here] for name, column in table.items()}, tiles)
+            _add_partials(layout, traffic, {name: column[here] for name, column in table.items()}, tiles)
             np.add.at(traffic.sent, tiles, float(FLOAT * samples * reduction.capacity))
     return traffic
 
 
-def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints], tiles: Ints) -> None:
-    """Add the partial products of the producers on `tiles`, for one range of samples."""
+def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints], tiles: Ints) -> None:
+    """Add the traffic of the partial products from the producers on `tiles`, for one range of samples."""
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
@@ -64,7 +68,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 
 
 def _runs(*columns: Ints) -> Ints:
-    """Return the indices of table rows that differ from the previous row; vertices are sorted by job, then by tile and sample."""
+    """Return the indices of rows that differ from the previous row in any of `columns`, which list rows with equal values together."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
@@ -137,7 +141,7 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
 
 def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return [samples, iterations]: pairs of entries in the window of the previous iteration, which is k + 1 in the backward pass."""
+    """Return [samples, iterations]: pairs of entries in the window of iteration k + 1, which the backward pass runs just before k."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

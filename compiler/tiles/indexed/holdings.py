@@ -14,7 +14,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
-"""Function that cuts a map along the groups (first, count) of one side."""
+"""Function that cuts a map along groups of neurons of one side, given the first neuron of each group and their numbers of neurons."""
 
 AMOUNTS: Final = (
     "span",
@@ -35,7 +35,7 @@ AMOUNTS: Final = (
     "pieces",
 )
 REMEMBERED: Final = 4
-"""Maximum number of cached results of a profile, one for each set of group sizes."""
+"""Maximum number of results that a profile caches, one for each array of group sizes."""
 SIZES: Final = 10
 """Number of group sizes that a profile measures."""
 SAMPLED: Final = 16
@@ -44,7 +44,7 @@ SAMPLED: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class TableAmounts:
-    """Table sizes by name, as numbers or arrays over tiles: of the largest group of a tile, and of all its groups.
+    """Table sizes by name, as numbers or as arrays over tiles: for the largest group of a tile, and for all its groups together.
 
     span: rows; keys: rows found by key; reach: sources from the first to the last one with a row; searched, ended: 1 if there are sources
     before or after these; singles, runs, values: runs of one value, longer runs, and the values of both, without biases; bias_…: the same
@@ -57,7 +57,7 @@ class TableAmounts:
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a weight per source, reach, rows, runs and values are sums weighted by it."""
+    """Return the amounts of every group; with `rate`, a weight per source, those of reach, rows, runs and values are weighted sums."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -96,7 +96,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
 
 
 def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return rows, runs and values of every group, without biases, weighted by the rate of their sources."""
+    """Return the rows, runs and values of every group, without biases, weighted by the rates of their sources."""
     groups = len(tables.span)
     group = np.repeat(np.arange(groups), tables.span)
     index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
@@ -120,9 +120,9 @@ def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Amounts of the largest group of some sizes, ascending.
+    """For some group sizes, in ascending order: the largest amount that was measured in any group of that size.
 
-    ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]`` neurons.
+    ``largest[a, i]`` is the largest amount a of :data:`AMOUNTS` in groups of ``sizes[i]`` neurons.
     """
 
     sizes: Ints
@@ -153,13 +153,13 @@ class Profile:
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:
-    """Measure the tables of a population of `neurons` neurons: some groups of each of several sizes."""
+    """Measure the tables of a population of `neurons` neurons, for several group sizes and a sample of the groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
     found = []
     for size in sizes:
         number = -(-neurons // int(size))
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
         first = chosen * size
-        largest = amounts(cutter(first, np.minimum(size, neurons - first)))
-        found.append([float(largest[name].max()) for name in AMOUNTS])
+        measured = amounts(cutter(first, np.minimum(size, neurons - first)))
+        found.append([float(measured[name].max()) for name in AMOUNTS])
     return Profile(sizes, np.array(found).T)

@@ -101,13 +101,13 @@ def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> 
 
 
 def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
-    """Return the bytes of the spike masks that a tile sends in a step."""
+    """Return the bytes of the spike masks that a tile sends in one step."""
     words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     return FLOAT * samples * words
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the most bytes of `held` that are live in any stage of a step, with the additional bytes of `more` in some stages."""
+    """Return the peak number of live bytes of `held` over the stages of a step, plus those of `more`, which are given by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -117,7 +117,7 @@ def _weights(layer: Layer) -> int:
 
 
 def _copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the number of weight copies per neuron on the source's side."""
+    """Return the number of copies of weights per neuron on the source's side."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
@@ -181,10 +181,10 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
 
 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
-    """Estimate the code bytes of a tile of `layer` before placement: codelets, and fragments by relays and column groups.
+    """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
-    With packed rows, each target counts one fragment of deltas per tile, as if its tiles had as many neurons as this one, and
-    fragments of rows that grow with the square root of the number of tiles.
+    The number of fragments follows from the relays and column groups. With packed rows, each target adds one fragment of deltas per tile,
+    as if its tiles had as many neurons as this one, and fragments of rows in proportion to the square root of the number of tiles.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

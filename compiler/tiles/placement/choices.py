@@ -20,11 +20,11 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
-"""Neurons on a tile at which the work of populations is compared."""
+"""Number of neurons per tile at which the work of populations is compared."""
 BEFORE: Final = 12
-"""Period, in neurons, after which pairs of columns fill all column groups of a tile again."""
+"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups; cycles repeat their pattern after it."""
 ALIKE: Final = 0.05
-"""Populations with the same structure share a table if their expected events differ by no more than about this fraction."""
+"""Populations with the same structure share a table if the relative difference of their expected events is at most about this large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Choice:
     cut
         Replicas and column groups.
     priced
-        Function that computes :attr:`parts` on demand: many cuts need more bytes than a tile has, so their cycles are never needed.
+        Function that computes :attr:`parts` on demand: many cuts need more bytes than a tile has, and their cycles are never requested.
     used
         Bytes on a tile with 1, 2, … neurons, monotone.
     limit
@@ -98,12 +98,12 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
 
 
 def deals_pairs(batch: int, replicas: int) -> bool:
-    """Whether all blocks can have samples in pairs."""
+    """Return whether the samples of every block can be grouped in pairs."""
     return batch % (2 * replicas) == 0
 
 
 def check_pairs(network: MappedNetwork, batch: int) -> None:
-    """Refuse a batch that cannot be distributed in pairs.
+    """Raise an error for a batch that cannot be distributed in pairs of samples.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class MemoryUse:
     held
         Bytes on each tile, by (category, lifetime).
     steps
-        Name, part and bytes of exchange buffers on each tile, superstep by superstep.
+        For each superstep: its name, the part of the step that it belongs to, and the bytes of exchange buffers on each tile.
     """
 
     held: dict[CategoryAndLife, Ints]
@@ -72,7 +72,7 @@ class MemoryUse:
 
     @property
     def of_update(self) -> int:
-        """Bytes of the fullest tile in the update, without those of a sequence: segments of any length leave them as they are."""
+        """Bytes of the fullest tile in the update, without those of a sequence: memory that segments cannot reduce."""
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0

@@ -1,6 +1,7 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
-The positions of a sample's ids in a mask are drawn, by the rate of each value if measured; all other quantities follow from their numbers.
+The positions of a sample's events in its mask are random, weighted by measured rates if there are any; all other quantities follow from
+the number of events.
 """
 
 from __future__ import annotations
@@ -64,18 +65,18 @@ class Shares:
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
     """Return [relays, iterations]: cycles of the slowest worker, including the start of the vertex.
 
-    `relays` are the first sample and the number of samples of each. `part` is "masks" (relays of populations search `rows` of masks),
+    `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
     "windows" (they merge the results and write windows) or "backward".
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
     for samples in np.unique(count).tolist():
         here = np.flatnonzero(count == samples)
-        found[here] = _cycles_of_alike(problem, source, rows, first[here], samples, part)
+        found[here] = _cycles_of_equal(problem, source, rows, first[here], samples, part)
     return found
 
 
-def _cycles_of_alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
+def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
     """Return the cycles of relays with the same number of samples."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
@@ -165,7 +166,7 @@ def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> t
 def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Cached form of :func:`_draw`, with hashable arguments, because many placements draw the same numbers."""
+    """Implement :func:`_draw` with hashable arguments, so that results can be cached: many placements draw the same numbers."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)

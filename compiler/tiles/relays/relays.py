@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return the tile cycles of a relay with `samples` samples per iteration, both passes: compute, and receipt of the source's data."""
+    """Return a relay's tile cycles per iteration with `samples` samples, in both passes, to receive the source's data and to compute."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -35,7 +35,7 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
-    """Return the samples of one relay, at most `most` of `batch`, that minimise the time of relays and their readers together."""
+    """Return the number of samples per relay, up to `most` of `batch`, that minimises the total time of the relays and their readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, each)

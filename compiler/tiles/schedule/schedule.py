@@ -1,4 +1,4 @@
-"""Schedule of populations: a wavefront, by Leiserson and Saxe's retiming (1991) of the graph of populations."""
+"""Wavefront schedule of the populations, found by retiming their graph (Leiserson and Saxe, 1991)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.tiles.errors import NoScheduleError
 from snnc.compiler.tiles.mapped.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
-"""Inputs present step t from iteration ``interval * t`` on: their stage is one before that of the first population."""
+"""Stage of the inputs, one before that of the first population: their data of step t is available from iteration ``interval * t`` on."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Arc:
 
 @dataclass(frozen=True)
 class TileSchedule:
-    """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` are the iterations that each connection takes, by id."""
+    """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` maps each connection's id to its lag in iterations."""
 
     interval: int
     stages: Mapping[str, int]
     lags: Mapping[str, int]
     latency: int = 1
-    """Minimum iterations until spikes of a population reach their readers."""
+    """Minimum number of iterations until a population's spikes reach their readers."""
 
     def iterations(self, steps: int) -> int:
-        """Return the iterations of a sequence of `steps` steps."""
+        """Return the number of iterations that a sequence of `steps` steps takes."""
         return self.interval * (steps - 1) + max(self.stages.values(), default=0) + 1
 
 
@@ -65,7 +65,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
 def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency: int = 1) -> dict[str, int] | None:
     """Return the smallest stages with lags of at least `latency`: Bellman-Ford on edge lengths ``latency - interval * delay``.
 
-    Return None if a cycle is longer than 0.
+    Return None if a cycle has a positive length.
     """
     stages = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
@@ -112,5 +112,5 @@ def _graph(network: MappedNetwork) -> tuple[list[str], list[Arc]]:
 
 
 def _lags(network: MappedNetwork, interval: int, stages: Mapping[str, int]) -> dict[str, int]:
-    """Return the iterations between a source's step and its use, by connection."""
+    """Return the lag of each connection: the number of iterations from a source's step to the step that reads it."""
     return {link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links}

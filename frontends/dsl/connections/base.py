@@ -80,7 +80,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
         raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
     if found not in (None, wanted):
         raise ConnectionShapeError(
-            f"{where}: {connection.public_name} makes {found} of the source's shape {source}, but the target has shape {wanted}; give "
+            f"{where}: {connection.public_name} makes {found} from the source's shape {source}, but the target has shape {wanted}; give "
             "the target the shape that net.shape_after(source, connection) returns, or change the connection."
         )
     return wanted
@@ -92,7 +92,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
     Raises
     ------
     InitialiserError
-        The seed is not a whole number of 0 or more.
+        The seed is not a non-negative integer.
     """
     try:
         return Stream(list(seed) if own_seed is None else own_seed)
@@ -101,7 +101,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Refuse too many weights before memory is allocated.
+    """Raise an error for too many weights, before memory is allocated.
 
     Raises
     ------
@@ -146,8 +146,8 @@ def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, 
         return realise(bias, (outputs,), fans, rng, f"the bias of {where}")
     if not bias:
         return None
-    own_seed = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
-    return realise(own_seed, (outputs,), fans, rng, f"the bias of {where}")
+    initialiser = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
+    return realise(initialiser, (outputs,), fans, rng, f"the bias of {where}")
 
 
 def draws(init: object) -> bool:

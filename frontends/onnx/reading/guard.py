@@ -21,7 +21,7 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
     what
         The action, for the message: "read", "converted".
     advice
-        Advice if the reason is unknown.
+        Advice for the user if the reason is unknown.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
         raise OnnxLimitError(f"{path} is nested too deeply or needs more memory than is available ({type(error).__name__}).") from None
     except SnncError:
         raise
-    except Exception as error:  # a file that no check foresaw is refused like any other
+    except Exception as error:  # a file with a fault that no check anticipates is rejected like any other
         raise UnforeseenError(
             f"{path} cannot be {what} because of an unexpected error ({type(error).__name__}: {str(error)[:120]}); {advice}."
         ) from error

@@ -217,7 +217,7 @@ def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones
     assert run("train", folder, "--data", data) == 0
     bad = spoil(entries(folder))
     (folder / TRAINED).write_bytes(bad)
-    with pytest.warns(UserWarning, match=r"cannot be used.*copy earlier ones there"), snnc.open(folder) as session:
+    with pytest.warns(UserWarning, match=r"cannot be used.*replace the file with earlier ones"), snnc.open(folder) as session:
         assert_same(session.state_dict(), wanted)
     capsys.readouterr()
     assert run("check", folder) == 0

@@ -1,4 +1,4 @@
-"""The processor as a target on the command line and in Python."""
+"""The CPU as a target on the command line and in Python."""
 
 import json
 import mmap

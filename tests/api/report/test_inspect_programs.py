@@ -50,7 +50,7 @@ OPTIONS = {"loss": "ce_mean_membrane", "optimizer": "adam:0.01", "steps": 8, "ba
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A project for the processor after a training, with recorded spikes."""
+    """A project for the CPU after a training, with recorded spikes."""
     folder = tmp_path_factory.mktemp("report")
     x, y = samples()
     np.savez(folder / "d.npz", x=x, y=y)

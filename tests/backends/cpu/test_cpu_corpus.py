@@ -1,4 +1,4 @@
-"""The files of the corpus on the processor: spikes equal those of the reference, values agree within rounding."""
+"""The files of the corpus on the CPU: spikes equal those of the reference, values agree within rounding."""
 
 import numpy as np
 import pytest

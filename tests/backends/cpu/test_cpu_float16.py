@@ -1,4 +1,4 @@
-"""Histories in float16 on the processor: numbers equal a reference with float16 histories, conversions equal NumPy's."""
+"""Histories in float16 on the CPU: numbers equal a reference with float16 histories, conversions equal NumPy's."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Weights with float16 values on the processor: rounded as on the reference, for any number of threads; refused options."""
+"""Weights with float16 values on the CPU: rounded as on the reference, for any number of threads; refused options."""
 
 import numpy as np
 import pytest

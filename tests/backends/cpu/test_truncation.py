@@ -1,4 +1,4 @@
-"""Gradients truncated every K steps: the reference compared with PyTorch's detach, the processor with the reference."""
+"""Gradients truncated every K steps: the reference compared with PyTorch's detach, the CPU with the reference."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-// Runs a recurrent core on the processor, forward and back, and compares every step with float64. Compiled for a population of TEST_SIZE
+// Runs a recurrent core on the CPU, forward and back, and compares every step with float64. Compiled for a population of TEST_SIZE
 // neurons, a recurrence of TEST_DELAY steps and weights of TEST_HALVES 16-bit numbers; takes the number of a shape (-1: the one that is
 // chosen), the batch, and the steps of each segment. Prints JSON; without segments what is chosen.
 #include "recurrent_core.cuh"

@@ -1,4 +1,4 @@
-"""Composed losses of the emitted CUDA program, built for the processor, compared with the reference."""
+"""Composed losses of the emitted CUDA program, built for the CPU, compared with the reference."""
 
 import composed_losses
 import pytest

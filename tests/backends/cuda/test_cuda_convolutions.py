@@ -1,4 +1,4 @@
-"""Convolutions and connections by tables over all rows at once, as CUDA kernels on the processor, compared with float64 sums."""
+"""Convolutions and connections by tables over all rows at once, as CUDA kernels on the CPU, compared with float64 sums."""
 
 import subprocess
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Spikes that a CUDA program drops, on the processor: the same as on the reference, for any placement of populations."""
+"""Spikes that a CUDA program drops, on the CPU: the same as on the reference, for any placement of populations."""
 
 import cuda_projects
 import numpy as np

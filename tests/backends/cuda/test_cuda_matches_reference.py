@@ -1,4 +1,4 @@
-"""The bodies of the CUDA kernels, run on the processor, compared with the reference."""
+"""The bodies of the CUDA kernels, run on the CPU, compared with the reference."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Dense products over a whole sequence, as CUDA kernels on the processor, compared with float64 sums."""
+"""Dense products over a whole sequence, as CUDA kernels on the CPU, compared with float64 sums."""
 
 import os
 import subprocess

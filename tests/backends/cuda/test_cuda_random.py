@@ -1,4 +1,4 @@
-"""Random networks with everything that a graph can contain: CUDA kernels, run on the processor, compared with the reference."""
+"""Random networks with everything that a graph can contain: CUDA kernels, run on the CPU, compared with the reference."""
 
 import numpy as np
 from cpu_projects import assert_same_records, assert_same_training, data

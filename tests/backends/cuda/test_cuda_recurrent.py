@@ -1,4 +1,4 @@
-"""Recurrent cores: populations whose weights stay on the chip for all steps, run on the processor and compared with float64."""
+"""Recurrent cores: populations whose weights stay on the chip for all steps, run on the CPU and compared with float64."""
 
 import json
 import os

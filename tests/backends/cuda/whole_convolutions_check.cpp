@@ -1,4 +1,4 @@
-// Runs convolutions over rows on the processor for one geometry and prints how far they are from sums in float64, written as the definition says.
+// Runs convolutions over rows on the CPU for one geometry and prints how far they are from sums in float64, written as the definition says.
 #include "whole_convolutions.cu"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Runs connections given by random tables over rows on the processor and prints how far they are from sums in float64.
+// Runs connections given by random tables over rows on the CPU and prints how far they are from sums in float64.
 #include "whole_tables.cu"
 
 #include <cstdio>

@@ -107,7 +107,7 @@ def test_what_is_no_capacity_is_refused(wrong):
 
 def test_a_compilation_refuses_names_of_no_source_and_numbers_below_one():
     for target in ("reference", "gc200"):
-        with pytest.raises(CapacityTextError, match="names 'c'"):
+        with pytest.raises(CapacityTextError, match="set for 'c'"):
             compiled({"c": 3}, target, batch=4)
     with pytest.raises(OptionValueError):
         compiled({"a": 0})

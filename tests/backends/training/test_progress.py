@@ -61,7 +61,7 @@ def project(target, options):
 
 @contextmanager
 def on_cuda_host(loss, optimizer, batch):
-    """The CUDA program, built for the processor."""
+    """The CUDA program, built for the CPU."""
     program = lower(net().graph(), loss=parse_loss(loss), optimizer=parse_optimizer(optimizer))
     with opened(program) as engine, BackendSession(engine, program) as session:
         yield session

@@ -392,7 +392,7 @@ def test_unconnected_graphs(tmp_path):
 
 def test_sizes_that_do_not_fit(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [5]), errors.NirShapeError, "returns [5]")
-    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [-2]), errors.NirShapeError, "at least 1")
+    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [-2]), errors.NirShapeError, "must be 1 or more")
 
 
 def test_a_cycle_without_a_neuron(tmp_path):

@@ -19,7 +19,7 @@ template <class T> struct alignas(4 * sizeof(T)) snnc_elements<T, 4> {
 };
 
 #if defined(__F16C__) && !defined(__clang__)
-// GCC converts the halves of its own vectors one by one; the processor converts four at once.
+// GCC converts the halves of its own vectors one by one; the CPU converts four at once.
 #define SNNC_HALVES_AT_ONCE
 typedef short snnc_eight_halves __attribute__((vector_size(16)));
 typedef long long snnc_two_words __attribute__((vector_size(16)));

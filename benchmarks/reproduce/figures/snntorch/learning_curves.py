@@ -43,7 +43,7 @@ FIGURE: Final = Figure(
     "2211.10725",
     "Learning curves of the neuron models",
     "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 hidden neurons of the model, 10 outputs, T = 10, "
-    "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the processor, on this machine. Gradients "
+    "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the CPU, on this machine. Gradients "
     "are the same on machines, see the tests.",
     "epoch",
     "test accuracy, %",

@@ -1,4 +1,4 @@
-"""Throughput over the activity of the hidden layers, one IPU filled with three of them."""
+"""Throughput against the activity of the hidden layers, three of which fill one IPU."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ FIGURE: Final = Figure(
     "Required capacity during training",
     "Spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
     "training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no capacity in "
-    "training, with and without the bound on rates of the published recipe. snnc's program for the processor, on this machine; spikes "
+    "training, with and without the bound on rates of the published recipe. snnc's program for the CPU, on this machine; spikes "
     "counted by the reference.",
     "epoch",
     "spikes per step, % of the layer",

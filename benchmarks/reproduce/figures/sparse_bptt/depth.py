@@ -48,7 +48,7 @@ FIGURE: Final = Figure(
     "2311.04386",
     "Accuracy over depth",
     "Pen strokes as events (N-MNIST was not available): hidden layers of 256 neurons, T = 20, batch 48, Adam, 10 epochs of 960 "
-    "samples, the published schedule and a bound on rates; snnc's program for the processor, on this machine.",
+    "samples, the published schedule and a bound on rates; snnc's program for the CPU, on this machine.",
     "hidden layers",
     "test accuracy, %",
     rows,
