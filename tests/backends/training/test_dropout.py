@@ -184,5 +184,5 @@ def test_a_package_for_poptorch_with_dropout_is_refused():
 
 
 def test_processes_that_share_batches_refuse_dropout():
-    with compiled() as session, pytest.raises(UnsharedTargetError, match="the same masks of the dropout 'dropout'"):
+    with compiled() as session, pytest.raises(UnsharedTargetError, match="the same masks of the dropout layer 'dropout'"):
         check_alone(session.program)
