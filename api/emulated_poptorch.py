@@ -32,7 +32,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     PopTorchFolderError
         The folder contains no PopTorch package.
     ToolMissingError, BuildError
-        There is no C++ compiler, or it fails on the operation.
+        No C++ compiler was found, or it fails on the operation.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def CrossEntropy(  # noqa: N802
     Raises
     ------
     UnknownLossError
-        There is no such statistic, or it does not fit the other arguments.
+        The statistic is unknown or does not fit the other arguments.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def SquaredError(  # noqa: N802
     Raises
     ------
     UnknownLossError
-        There is no such statistic, or it does not fit the other arguments.
+        The statistic is unknown or does not fit the other arguments.
     """
     given = {name: value for name, value in (("on", on), ("off", off)) if value is not None}
     return Composed((compared_term("mse", of, **given),), classes, targets, lengths)

@@ -47,7 +47,7 @@ class Session(session.BackendSession):
     recording
         Spikes of the last :meth:`record`.
     timing
-        Timing of the last training on arrays or a data set, if there is no plan.
+        Timing of the last training on arrays or a data set, for sessions without a plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -81,11 +81,11 @@ class Session(session.BackendSession):
             self.timing = timing_of(history, samples)
 
     def show(self) -> None:
-        """Print the report of the plan, or of the program if there are no tiles."""
+        """Print the report of the plan, or of the program if the target has no tiles."""
         print(self.report_text("text"), end="")
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan, or of the program if there are no tiles.
+        """Write the report of the plan, or of the program if the target has no tiles.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ def _of_the_same_network(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dic
 
 
 def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
-    """Return the row of `task`, derived from that of a machine that differs only in its clock; None if there is no such row.
+    """Return the row of `task`, derived from that of a machine that differs only in its clock; None without such a row.
 
     Links and streaming memory have rates per second, so only plans on one chip are used; no row includes host streams. The derived
     row names its origin in ``same_plan_as`` and repeats its compile time and memory.

@@ -142,7 +142,7 @@ def options(
     Raises
     ------
     OptionValueError
-        A value is out of range, the target does not accept an option, or an option only affects training and there is no loss.
+        A value is out of range, the target does not accept an option, or an option that only affects training is given without a loss.
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)

@@ -204,7 +204,7 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
     OptionTargetError
         The target does not accept one of them.
     OptionNeedsLossError
-        One of them only affects training, and there is no loss.
+        One of them only affects training and is given without a loss.
     """
     backend = backend_of(target)
     for name, value in given.items():

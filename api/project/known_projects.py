@@ -39,7 +39,7 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Return files that may contain the list, preferred first: in the state folder, or in the cache if there is no home folder."""
+    """Return files that may contain the list, preferred first: in the state folder, or in the cache if the user has no home folder."""
     found = []
     with suppress(RuntimeError):  # no home folder
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)

@@ -143,7 +143,7 @@ class TileBackend(Backend[Own]):
 
 
 class PoplarBackend(TileBackend[PoplarOptions]):
-    """Emits, builds and loads a Poplar program, which runs on the emulator if there is no IPU."""
+    """Emits, builds and loads a Poplar program, which runs on the emulator if the machine has no IPU."""
 
     def runs(self, target: str) -> bool:
         """Return True: any name that no other back end recognises is that of a machine or of its file."""

@@ -63,7 +63,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` divided by that of snnc's exact row for the same workload; None if there is no such row."""
+    """Return `key` of `one` divided by that of snnc's exact row for the same workload; None without such a row."""
     ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 

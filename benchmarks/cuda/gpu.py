@@ -53,7 +53,7 @@ def gpu_here() -> Gpu:
     Raises
     ------
     GpuMissingError
-        There is no device, or it is too old.
+        The machine has no device, or the device is too old.
     """
     capability = first_device().capability
     processors, clock, memory_clock, bus = device_attributes(_PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS)

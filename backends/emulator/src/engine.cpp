@@ -18,6 +18,23 @@ namespace poplar {
 
 namespace core {
 
+const std::string *stepName(const EngineData &engine, const Op &op) {
+  switch (op.kind) {
+  case ProgramKind::Execute:
+    return &engine.supersteps[op.number]->name;
+  case ProgramKind::Copy:
+    return &engine.copies[op.number].name;
+  case ProgramKind::StreamIn:
+  case ProgramKind::StreamOut:
+    return &engine.streamSteps[op.number].name;
+  case ProgramKind::RemoteIn:
+  case ProgramKind::RemoteOut:
+    return &engine.remoteSteps[op.number].name;
+  default:
+    return nullptr;
+  }
+}
+
 EngineData::EngineData(std::shared_ptr<GraphData> graphData)
     : graph(std::move(graphData)), storage(*graph), connections(graph->streams.size()), executor(graph->target), printStream(&std::cerr) {}
 

@@ -175,6 +175,8 @@ struct EngineData {
 /// Lowers programs to operations.
 void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs);
 void planHandles(EngineData &engine);
+/// Name of the compute set, copy or transfer that an operation runs; null for other operations.
+const std::string *stepName(const EngineData &engine, const Op &op);
 void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user);
 /// No constants, and no element twice.
 void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user);

@@ -51,23 +51,6 @@ Kind typeOf(ProgramKind kind) {
   }
 }
 
-std::string nameOf(const EngineData &engine, const Op &op) {
-  switch (op.kind) {
-  case ProgramKind::Execute:
-    return engine.supersteps[op.number]->name;
-  case ProgramKind::Copy:
-    return engine.copies[op.number].name;
-  case ProgramKind::StreamIn:
-  case ProgramKind::StreamOut:
-    return engine.streamSteps[op.number].name;
-  case ProgramKind::RemoteIn:
-  case ProgramKind::RemoteOut:
-    return engine.remoteSteps[op.number].name;
-  default:
-    return op.message;
-  }
-}
-
 pva::ComputeSetRun computeSetOf(const EngineData &engine, const Superstep &step) {
   pva::ComputeSetRun run;
   run.name_ = step.name;
@@ -119,7 +102,8 @@ const std::shared_ptr<pva::Program> &ProgramTree::of(std::uint32_t number) {
   made = std::make_shared<pva::Program>();
   const Op &op = engine_.ops[number];
   made->type_ = typeOf(op.kind);
-  made->name_ = nameOf(engine_, op);
+  const std::string *step = stepName(engine_, op);
+  made->name_ = step ? *step : op.message;
   // A reference into the map stays valid while it grows.
   for (const std::uint32_t child : op.children)
     made->children_.push_back(of(child));

@@ -98,7 +98,7 @@ public:
     addBuffers(op, [&](std::uint32_t tile, std::uint64_t bytes) { buffers_[tile] += bytes; });
     MemoryPoint point;
     point.program = program;
-    point.name = op == between ? "between runs" : nameOf(engine_, op);
+    point.name = op == between ? "between runs" : labelOf(engine_, op);
     for (std::uint32_t t = 0; t < fixed_.size(); ++t) {
       const std::uint64_t bytes = fixed_[t] + variables_[t] + buffers_[t];
       point.variablesOfAll += variables_[t];
@@ -167,24 +167,14 @@ private:
     now_ = during;
   }
 
-  static std::string nameOf(const EngineData &engine, std::uint32_t number) {
+  /// Label of an operation in the profile.
+  static std::string labelOf(const EngineData &engine, std::uint32_t number) {
     const Op &op = engine.ops[number];
-    switch (op.kind) {
-    case ProgramKind::Execute:
-      return engine.supersteps[op.number]->name;
-    case ProgramKind::Copy:
-      return engine.copies[op.number].name;
-    case ProgramKind::StreamIn:
-    case ProgramKind::StreamOut:
-      return engine.streamSteps[op.number].name;
-    case ProgramKind::RemoteIn:
-    case ProgramKind::RemoteOut:
-      return engine.remoteSteps[op.number].name;
-    case ProgramKind::Print:
+    if (const std::string *name = stepName(engine, op))
+      return *name;
+    if (op.kind == ProgramKind::Print)
       return "print " + op.message;
-    default:
-      return op.message.empty() ? "decision" : op.message;
-    }
+    return op.message.empty() ? "decision" : op.message;
   }
 
   EngineData &engine_;

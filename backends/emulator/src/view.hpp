@@ -36,7 +36,7 @@ struct RunList {
   void append(Run run);
 };
 
-/// A tensor's elements: shape and strides over `list`, or over variable `var` if there is no list.
+/// A tensor's elements: shape and strides over `list`, or over variable `var` without a list.
 struct View {
   std::uint32_t var = 0;
   std::shared_ptr<const RunList> list;

@@ -187,7 +187,7 @@ public:
 };
 
 /// A profile by its path; "profile.pop" also finds the "profile.json" next to it, which is what engines of the emulator write.
-/// Throws std::runtime_error if there is no profile of the emulator.
+/// Throws std::runtime_error if the emulator has written no profile.
 Report openReport(const std::string &path);
 
 namespace preview {
