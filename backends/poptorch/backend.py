@@ -134,7 +134,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         from snnc.backends.poptorch.engine import PopTorchEngine
 
         assert placed.plan is not None, "packages always have a plan"
-        assert built is not None, "this back end emits a package"
+        assert built is not None, "this backend emits a package"
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:

@@ -25,7 +25,7 @@ FEWEST_TRIES: Final = 4
 """Maximum number of plans in that search after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
-MOST_KNOBS: Final = 3
+MAX_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
@@ -77,11 +77,11 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     found: list[TriedRemedy] = []
     for remedy in tries.all():
         found += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
-        if tries.late and len(found) >= MOST_KNOBS:
+        if tries.late and len(found) >= MAX_KNOBS:
             break
-    if len(found) < MOST_KNOBS or not any(remedy.result.fits for remedy in found):
+    if len(found) < MAX_KNOBS or not any(remedy.result.fits for remedy in found):
         found += tries.together()
-    best = sorted(found, key=_rank)[:MOST_KNOBS]
+    best = sorted(found, key=_rank)[:MAX_KNOBS]
     knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
     return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 

@@ -14,7 +14,7 @@ from snnc.backends.registry import BACKENDS
 from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, precision_rows, refusal, schedule_rows
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
-from snnc.options.table import RULES, taken_by
+from snnc.options.table import RULES, support_of
 
 LEVELS = {
     "0": "The network",
@@ -154,7 +154,7 @@ def options_page() -> str:
         for value in (None, *rule.values):
             shown = f"`{name}`" if value is None else f"`{name}={value!r}`"
             if not (rule.values and value is None):
-                lines.append(f"| {shown} | {rule.does} | {' | '.join(taken_by(name, backend, value) for backend in BACKENDS)} |")
+                lines.append(f"| {shown} | {rule.does} | {' | '.join(support_of(name, backend, value) for backend in BACKENDS)} |")
     return OPTIONS + "\n".join(lines) + "\n"
 
 

@@ -59,7 +59,7 @@ OVERHEAD_SHARE: Final = (0.5, 0.8)
 that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly in the end."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
-FEWEST_CHANGES, MOST_CHANGES = 6, 80
+MIN_CHANGES, MAX_CHANGES = 6, 80
 """Bounds on the number of changes."""
 MEASURED_FACTOR: Final = 2
 """Factor for the number of changes if events were measured: cuts then differ by more than the tables show, because samples differ."""
@@ -192,7 +192,7 @@ class Search:
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
         more = MEASURED_FACTOR if self.problem.counts else 1
-        most = max(FEWEST_CHANGES, more * min(MOST_CHANGES, effort // (tiles * len(options)))) if effort else 0
+        most = max(MIN_CHANGES, more * min(MAX_CHANGES, effort // (tiles * len(options)))) if effort else 0
         seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
         overhead = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
         improved = True
