@@ -111,7 +111,7 @@ class CompileOptions:
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return the options that still apply when the network runs on another target, without training."""
+        """Return the options that still apply when the network runs on a different target, without training."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         requested = self.requested().items()

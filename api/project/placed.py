@@ -87,7 +87,7 @@ def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
         sizes = parter.candidates.sizes if parter.candidates is not None else {}
         shapes = {name: (n,) for name, n in sizes.items()}
         if any({name: number.shape for name, number in some.items()} != shapes for some in (partition.parts, partition.places)):
-            raise ValueError("it belongs to another network")
+            raise ValueError("it belongs to a different network")
         return parter.apply(partition)
     except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None

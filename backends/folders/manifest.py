@@ -108,7 +108,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a manifest lists; None if it has another format or lists paths outside the folder."""
+    """Return the files that a manifest lists; None if it has a different format or lists paths outside the folder."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

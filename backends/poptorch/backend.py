@@ -34,7 +34,7 @@ class PopTorchOptions(TileOptions):
     drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of a plan for a part of another program."""
+        """Return the options of a plan for a part of a different program."""
         return replace(super().for_plan(), embedded=True)
 
 

@@ -183,7 +183,7 @@ class Flatten:
 
 @dataclass(frozen=True)
 class Reshape:
-    """The input values in another shape."""
+    """The input values in a different shape."""
 
     shape: Shape
 

@@ -131,7 +131,7 @@ def make_plan(
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
         Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. If a
-        plan of the same populations in another order of neurons exists, local search is skipped unless this one is about as fast with
+        plan of the same populations in a different order of neurons exists, local search is skipped unless this one is about as fast with
         the placement of that plan.
 
     Raises

@@ -57,7 +57,7 @@ has tiles, on one chip or several, and any TOML file; `poptorch` stands for pack
 
 A default value is never refused, and neither is a value without effect: `parts=1`, `recompute="off"`, `streaming="off"`.
 Every target accepts `--data` and `--seed` together with `--run`, which runs a batch right after the compilation. `dt` is for NIR files;
-it is refused for other models ([SNNC-E555](errors.md)). A project that runs on another target (`--target`) keeps the options that this target
+it is refused for other models ([SNNC-E555](errors.md)). A project that runs on a different target (`--target`) keeps the options that this target
 accepts; a warning appears if the results may differ.
 
 This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell of the table below.
