@@ -21,7 +21,7 @@ SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""
 TRIES: Final = 12
 """Maximum number of plans in the search for one number (a batch or a number of steps)."""
-FEWEST_TRIES: Final = 4
+MIN_TRIES: Final = 4
 """Maximum number of plans in that search after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
@@ -196,7 +196,7 @@ class _Tries:
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
         for tried in range(TRIES):
-            if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
+            if high - value <= 1 or (self.late and tried >= MIN_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
             result = self.attempt(_with(request, name, middle * unit), quick=True)

@@ -46,7 +46,7 @@ ROOMY: Final = 256
 """Minimum tiles of a chip to try shared tiles; with fewer, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
 """Number of placements priced exactly after an estimate of indexed tables; errors of estimates are a few per cent."""
-FEWEST_EXACT_PRICES: Final = 5
+MIN_EXACT_PRICES: Final = 5
 """Minimum of that number, for exact prices that take long: many tiles with many iterations."""
 EXACT_WORK: Final = 1_200_000
 """Workers of the chips in use, times iterations, times exact prices, above which fewer placements are priced exactly."""
@@ -221,7 +221,7 @@ class Search:
             return EXACT_PRICES
         problem = self.problem
         workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
-        return max(FEWEST_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+        return max(MIN_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
 
     def estimate(self) -> float:
         """Return the cycles of the fastest estimate."""
