@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import typer
@@ -120,6 +121,7 @@ def errors_page() -> str:
             level = kind.code[6]
             lines += [f"\n## {LEVELS[level]}\n", "| code | class | meaning |", "|---|---|---|"]
         meaning = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        meaning = re.sub(r":\w+:(?=`)", "", meaning).replace("``", "`")
         lines.append(f"| `{kind.code}` | `{kind.__name__}` | {meaning} |")
     return "\n".join(lines) + "\n"
 
