@@ -161,10 +161,10 @@ RULES: Final[Mapping[str, Rule]] = {
         "float32, bfloat16 or float16; the target determines which values are rounded.",
         default="float32",
         values={
-            "bfloat16": "it computes in float32; machines store states as float16",
-            "float16": "it computes in float32",
+            "bfloat16": "this target computes in float32; machines store states as float16",
+            "float16": "this target computes in float32",
         },
-        instead="it computes in float32",
+        instead="this target computes in float32",
     ),
     "calibrate": Rule(
         "data on which the activity is measured",
