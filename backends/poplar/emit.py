@@ -21,6 +21,7 @@ from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
+from snnc.backends.poplar.parameters.passes import repeats, separate_sums
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
@@ -34,7 +35,7 @@ from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external,
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
-from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
+from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
@@ -158,9 +159,10 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
+        separate_sums(net, assembly)
         add_norm(net, assembly)
         extras += norm_codelets(net)
-    programs = program_values(net, assembly, "external" if net.external else "training")
+    programs = program_values(net, assembly, "external" if net.external else "passes" if repeats(net) else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
@@ -222,7 +224,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
     _, places = safetensors_header(initial_values(net))
-    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter("))}
+    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter(", "parameter_of_blocks("))}
     return {
         "title": comment_text(net.program.name),
         "sources": SOURCES.all,
@@ -290,7 +292,9 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients"}
         names |= norm_sets(net)
-        names |= {SUM: SUM_TITLE} if net.external else {"update_parameters": "U1 update"}
+        names |= {SUM: SUM_TITLE} if net.external or repeats(net) else {}
+        names |= {RATES: "U1 rates"} if repeats(net) else {}
+        names |= {} if net.external else {"update_parameters": "U1 update"}
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:

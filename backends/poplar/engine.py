@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from snnc.backends.native.engine import NativeEngine
+from snnc.backends.native.gather import Gather
 from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.runtime.engine import Array, Initial
@@ -17,6 +18,8 @@ from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
 _BATCHES: Final = "batches"
 """Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
+_GATHER: Final = "gather"
+"""Setting of a program whose update is separate from the gradients."""
 _KEEP: Final = -1
 """Value of the setting for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
@@ -93,6 +96,30 @@ class PoplarEngine(NativeEngine):
             if stored:
                 self._forget_gradients()
         return whole * self.batch / samples
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`; there is one part, a batch of the compiled size."""
+        ((inputs, target),) = parts
+        assert len(target) == samples
+        return self._gathered(Gather.BEGINS, lambda: self.train_batch(inputs, target, 0.0))
+
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        del samples
+        return self._gathered(Gather.AGAIN, self.session.train_step)
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        self._gathered(Gather.CHANGES, self.session.train_step)
+
+    def _gathered(self, step: Gather, run: Callable[[], float]) -> float:
+        """Call `run`, a training step that performs only `step` of an update."""
+        self.session.set(_GATHER, np.array([step], dtype=np.int32))
+        try:
+            return run()
+        finally:
+            self.session.set(_GATHER, np.array([Gather.ALONE], dtype=np.int32))
 
     def _forget_gradients(self) -> None:
         """Discard the stored gradients of an interrupted update."""

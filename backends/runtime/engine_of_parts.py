@@ -11,7 +11,9 @@ from snnc.backends.runtime.engine import (
     GradientEngine,
     Initial,
     OptimizerValues,
+    RepeatingEngine,
     ResumableEngine,
+    SplitEngine,
     accumulates,
 )
 from snnc.backends.runtime.engine_wrapper import EngineWrapper
@@ -53,6 +55,26 @@ class EngineOfParts(EngineWrapper[Engine]):
         assert isinstance(self.engine, GatheringEngine)
         batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
         return self.engine.train_parts(batches, samples, learning_rate)
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples)
+
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        assert isinstance(self.engine, RepeatingEngine)
+        return self.engine.gather_again(samples)
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        self.engine.change_parameters(learning_rate)
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        return self.between.adjoint_of_whole(tensor, self.engine.adjoint_of)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

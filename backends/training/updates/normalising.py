@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from snnc.backends.runtime.engine import (
@@ -41,7 +40,7 @@ from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.statistics import statistics_inputs, statistics_outputs
+from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE, is_batch_norm
 
 
@@ -267,7 +266,7 @@ def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
 
 def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), _levels(program)
+    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     learned = {op.parameter for op in program.update}
     found = []
@@ -292,17 +291,3 @@ def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
         adjoint = f"d_{info.id}" if info.id in passed else None
         found.append(_NormLayer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
     return tuple(found)
-
-
-def _levels(program: StepProgram) -> dict[str, int]:
-    """Return the level of each normalisation: the maximum number of others on a path to it."""
-    flow: nx.DiGraph[str] = nx.DiGraph()
-    flow.add_nodes_from(p.id for p in program.populations)
-    flow.add_edges_from((c.source, c.target) for c in program.connections)
-    norms = {p.id for p in program.populations if is_batch_norm(p.model)}
-    whole = nx.condensation(flow)
-    level: dict[int, int] = {}
-    for part in nx.topological_sort(whole):
-        before = [level[other] + bool(norms & whole.nodes[other]["members"]) for other in whole.predecessors(part)]
-        level[part] = max(before, default=0)
-    return {member: level[part] for part in whole for member in whole.nodes[part]["members"] if member in norms}

@@ -21,11 +21,11 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
-from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
+from snnc.compiler.lowering.statistics import passes_of, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
@@ -258,6 +258,9 @@ class MappedNetwork:
     """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
+    passes: int = 0
+    """Passes forward, and passes backward, that an update runs in addition to one of each; above 0, gradients and update are separate
+    programs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
 
@@ -329,6 +332,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
+        passes=passes_of(program) if training and not external else 0,
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 
@@ -421,7 +425,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
+        shown=training and (population.shown or population.label in watched(program)),
     )
 
 
