@@ -63,6 +63,8 @@ CODES: Final[Mapping[str, str]] = {
     "update: norm of chips": r"U1 norm of chips\b",
     "update: norm": r"U1 norm\b",
     "update: loss scale": r"U1 loss scale\b",
+    "update: gradients": r"U1 gradients\b",
+    "update: rates": r"U1 rates\b",
     "update: optimiser": r"U1\b",
     "update: replicas": r"U2 replicas\b",
     "update: shared numbers": r"U2 shared\b",
@@ -169,7 +171,7 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The program of a step is the engine's last one; in it, second runs of a phase follow the first.
+    The program of a step is the engine's last one, or its last three if the backward pass is repeated; in it, second runs of a phase follow the first.
 
     Raises
     ------
@@ -183,7 +185,9 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
             "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
         )
     # The last entry, after all programs, is the data that stay live between two runs.
-    step = [point for point in points if point["program"] == points[-1]["program"] - 1]
+    last = points[-1]["program"] - 1
+    programs = range(last - 2 * any(p.name == "update: gradients" for p in plan.phases), last + 1)
+    step = [point for point in points if point["program"] in programs]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
         mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]

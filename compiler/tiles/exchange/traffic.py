@@ -377,9 +377,22 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
     """Return the exchange before U1: replicas gather shares of the gradients; tiles read the learning rate, if no later step sends it."""
-    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    if not problem.network.square or problem.network.scaled:
+    traffic = rates_to_updates(layout)
+    traffic.merge(shares_of_gradients(layout))
+    return traffic
+
+
+def rates_to_updates(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which tiles read the learning rate, if no later step sends it."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    if not layout.problem.network.square or layout.problem.network.scaled:
         _rates_to_updates(layout, traffic, RATES)
+    return traffic
+
+
+def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which replicas gather their shares of the gradients, and one tile those of scalar parameters."""
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for rows in learned_rows(layer):

@@ -25,7 +25,7 @@ from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
-from snnc.compiler.lowering.statistics import passes_of, watched
+from snnc.compiler.lowering.statistics import passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
@@ -261,6 +261,8 @@ class MappedNetwork:
     passes: int = 0
     """Passes forward, and passes backward, that an update runs in addition to one of each; above 0, gradients and update are separate
     programs."""
+    whole_passes: bool = False
+    """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
 
@@ -333,6 +335,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
         passes=passes_of(program) if training and not external else 0,
+        whole_passes=bool(statistics_inputs(program)),
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 

@@ -83,7 +83,7 @@ def block_bytes(
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
         found[key] = found.get(key, 0 * groups) + size
-    if not problem.network.external:
+    if not problem.lives_between_programs:
         return found
     lives: dict[str, dict[str, Ints]] = {}
     for (category, life), size in found.items():
