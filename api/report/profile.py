@@ -38,6 +38,7 @@ CODES: Final[Mapping[str, str]] = {
     "forward: further windows": r"FG\b",
     "forward: next windows": r"FN\b",
     "forward: neurons": r"F2\b",
+    "forward: moments": r"N1\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
     "forward: to streaming memory": r"MS\b",

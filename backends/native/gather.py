@@ -6,10 +6,11 @@ from enum import IntEnum
 
 
 class Gather(IntEnum):
-    """Parts of an update that a training step performs: values of the program's setting ``gather``."""
+    """Parts of an update that a training step, or a run that measures statistics, performs: values of the program's setting ``gather``."""
 
     ALONE = 0
     BEGINS = 1
     GOES_ON = 2
     CHANGES = 3
     AGAIN = 4
+    MEASURES = 5

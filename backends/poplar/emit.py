@@ -38,6 +38,7 @@ from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.statistics import MOMENTS, MOMENTS_TITLE, moments_codelets, moments_of_outputs
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
@@ -91,6 +92,7 @@ GROUPS: Final = {
     "loss": ("add_loss", "L1 and L2: loss of each sample, and the sum of the losses."),
     "recompute": ("add_recompute", "Save and restore states at segment boundaries."),
     "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; updated rows are copied to the sources."),
+    "statistics": ("add_statistics", "N1: mean and squared distances of the values of a batch normalisation."),
     "start": ("add_start", "Set currents to zero before the first step."),
 }
 
@@ -162,6 +164,7 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         separate_sums(net, assembly)
         add_norm(net, assembly)
         extras += norm_codelets(net)
+        extras += moments_codelets(net)
     programs = program_values(net, assembly, "external" if net.external else "passes" if repeats(net) else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
@@ -286,6 +289,8 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
     if net.plan.segments.rows:
         names |= ROW_TITLES
+    if net.described.measured:
+        names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
         if not net.external:
             names |= {**{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)}, "loss_sum": "L2 loss"}
@@ -312,7 +317,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
 
 def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
     """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
-    program, plan = net.program, net.plan
+    program, plan, moments = net.program, net.plan, moments_of_outputs(net)
     return {
         "format": PROJECT_FORMAT,
         "abi": ABI_VERSION,
@@ -343,7 +348,9 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "input": next((i.id for i in program.inputs if o.source.buffer.startswith(f"{i.id}_")), None),
             }
             for o in program.outputs
+            if o.id not in {found["id"] for found in moments}
         ],
+        **({"moments": moments} if moments else {}),
         "parameters": [
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()

@@ -17,6 +17,7 @@ from snnc.backends.poplar.vertices.losses import RATES, loads_targets_late, loss
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
@@ -61,6 +62,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "late_targets": kind in ("training", "passes") and loads_targets_late(net),
         "sums": _sums(net, kind, shared=shared) if net.training else [],
         "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
+        "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
         "accumulates": accumulates(net),
     }
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from snnc.backends.runtime.engine import (
     Array,
     Engine,
     GatheringEngine,
     GradientEngine,
     Initial,
+    MeasuringEngine,
+    Moments,
     OptimizerValues,
     RepeatingEngine,
     ResumableEngine,
@@ -55,6 +59,14 @@ class EngineOfParts(EngineWrapper[Engine]):
         assert isinstance(self.engine, GatheringEngine)
         batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
         return self.engine.train_parts(batches, samples, learning_rate)
+
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
+        assert isinstance(self.engine, MeasuringEngine)
+        records, moments = self.engine.measure(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
+        wide = {id_: np.stack([found.mean, found.squares])[:, None] for id_, found in moments.items()}
+        whole, counts = self.between.records_of_whole(wide), {found.count for found in moments.values()}
+        return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in whole.items()}
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""

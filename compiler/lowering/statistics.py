@@ -65,6 +65,12 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
     return {owners[o.source.buffer]: o for o in program.outputs if o.source.buffer in owners and _RECORD in o.label}
 
 
+def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
+    """Return those whose statistics are over all steps, which a program can compute without sending every value to the host."""
+    given = statistics_inputs(program)
+    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in given}
+
+
 def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
     """Return the inputs for the statistics of each step, in the order of the ports, by the id of their normalisation."""
     norms = {p.id: p for p in program.populations if normalises_each_step(p.model) and len(p.ports) > 1}

@@ -27,6 +27,8 @@ from snnc.backends.runtime.engine import (
     Array,
     Engine,
     Initial,
+    MeasuringEngine,
+    Moments,
     OptimizerValues,
     RepeatingEngine,
     ResumableEngine,
@@ -95,7 +97,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
         raise NormalisationError(
             f"{name!r} normalises over a batch, but {target} cannot train it: its gradients and update are one program. Train on "
-            "'cpu', 'cuda' or 'reference'; compiled without a loss, it runs on this target with the running statistics."
+            "'cpu', 'cuda', 'reference' or the machine itself; compiled without a loss, it runs on this target with the running statistics."
         )
 
 
@@ -154,13 +156,17 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         """Set the statistics of the batch for the layers of a level, and update their running statistics."""
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
-        found = self.engine.forward(update.inputs, initial)
+        found, moments = self._run(update.inputs, initial)
         for layer in layers:
-            x = found[layer.output]
-            update.counts[layer.output] = count = math.prod(x.shape[axis] for axis in layer.axes)
+            if layer.output in moments:
+                mean, variance, count = _merged(moments[layer.output], layer.axes)
+            else:
+                x = found[layer.output]
+                count = math.prod(x.shape[axis] for axis in layer.axes)
+                mean, variance = _moments(x, layer.axes)
+            update.counts[layer.output] = count
             if count < 2:
                 raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
-            mean, variance = _moments(x, layer.axes)
             eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
                 now = running[layer.parameters[name]].astype(np.float64)
@@ -171,6 +177,12 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
                 update.deviation[layer.output] = np.sqrt(variance + eps)
                 update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
+
+    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """Run forward; return normalised values, or the moments of those that the engine measures."""
+        if isinstance(self.engine, MeasuringEngine):
+            return self.engine.measure(inputs, initial)
+        return self.engine.forward(inputs, initial), {}
 
     def _go_through(self, layer: _NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
@@ -262,6 +274,15 @@ def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     np.square(apart, out=apart)
     variance = apart.sum(axes, dtype=np.float64, keepdims=True) / count - np.square(mean)
     return first + mean, np.maximum(variance, 0)
+
+
+def _merged(moments: Moments, axes: tuple[int, ...]) -> tuple[Array, Array, int]:
+    """Return mean and variance over the `axes` of [T, B, *shape] from the moments of each value, and the number of values in a mean."""
+    shared = tuple(axis - 2 for axis in axes if axis > 1)
+    several = math.prod(moments.mean.shape[axis] for axis in shared)
+    mean = moments.mean.mean(shared, keepdims=True)
+    squares = (moments.squares + moments.count * np.square(moments.mean - mean)).sum(shared, keepdims=True)
+    return mean[None, None], squares[None, None] / (moments.count * several), moments.count * several
 
 
 def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:

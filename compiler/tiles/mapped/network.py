@@ -21,11 +21,12 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
-from snnc.compiler.lowering.statistics import passes_of, statistics_inputs, watched
+from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
@@ -166,6 +167,8 @@ class Layer:
         Whether the backward step includes the population.
     shown
         Whether the adjoint of the input current is stored for all steps for a caller.
+    measured
+        Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
     """
 
     id: str
@@ -183,6 +186,7 @@ class Layer:
     adjoint_outputs: frozenset[str]
     gradient: bool
     shown: bool = False
+    measured: bool = False
 
     @property
     def past(self) -> Past:
@@ -265,6 +269,11 @@ class MappedNetwork:
     """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether tiles compute statistics of a batch."""
+        return any(layer.measured for layer in self.layers)
 
     @property
     def half_weights(self) -> bool:
@@ -429,6 +438,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
         shown=training and (population.shown or population.label in watched(program)),
+        measured=training and not isinstance(program.loss, ExternalLoss) and population.id in measured_outputs(program),
     )
 
 

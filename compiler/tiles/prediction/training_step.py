@@ -35,7 +35,7 @@ from snnc.compiler.tiles.gradients.gradient_traffic import (
 )
 from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
-from snnc.compiler.tiles.prediction.passes import in_passes
+from snnc.compiler.tiles.prediction.passes import in_passes, moments_steps
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles
@@ -74,6 +74,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     add_sums_to_relays(layout, into_relays)
     steps = (
         *found,
+        *moments_steps(layout),
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),

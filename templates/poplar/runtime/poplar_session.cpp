@@ -101,7 +101,7 @@ void PoplarSession::get(std::size_t index, void *data) { accesses.at(index).get(
 
 void PoplarSession::run() {
   refresh();
-  timed(FORWARD);
+  timed(gather == MEASURES ? MEASURE : FORWARD);
   ++forward_runs;
 }
 

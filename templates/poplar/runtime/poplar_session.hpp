@@ -62,11 +62,12 @@ struct Ring {
 
 template <class Number> struct Kept;
 
-/// TRAIN contains the update, except in a network with statistics of a batch: there, AGAIN repeats the backward pass, and CHANGE updates.
-enum Programs : unsigned { REFRESH, FORWARD, TRAIN, AGAIN, CHANGE };
+/// TRAIN contains the update, except in a network with statistics of a batch: there, AGAIN repeats the backward pass, CHANGE updates, and
+/// MEASURE runs forward and computes the statistics.
+enum Programs : unsigned { REFRESH, FORWARD, TRAIN, AGAIN, CHANGE, MEASURE };
 
-/// Values of the setting `gather`: the programs that a training step runs.
-enum Gather : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES, REPEATS };
+/// Values of the setting `gather`: the programs that a run or a training step runs.
+enum Gather : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES, REPEATS, MEASURES };
 
 class PoplarSession : public Session {
 public:
