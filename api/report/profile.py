@@ -172,7 +172,8 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The program of a step is the engine's last one, or its last three if the backward pass is repeated; in it, second runs of a phase follow the first.
+    The program of a step is the engine's last one, or its last ones if the backward pass is repeated. Second runs of a phase follow the
+    first.
 
     Raises
     ------
@@ -187,7 +188,8 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
         )
     # The last entry, after all programs, is the data that stay live between two runs.
     last = points[-1]["program"] - 1
-    programs = range(last - 2 * any(p.name == "update: gradients" for p in plan.phases), last + 1)
+    names = {p.name for p in plan.phases}
+    programs = range(last - 2 * ("update: gradients" in names) - ("forward: moments" in names), last + 1)
     step = [point for point in points if point["program"] in programs]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):

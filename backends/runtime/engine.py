@@ -203,7 +203,7 @@ class RepeatingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of each value over samples and steps, the sum of its squared distances from it, and their number; arrays have an output's shape."""
+    """Mean of each value of an output over samples and steps, the sum of its squared distances from the mean, and their number."""
 
     mean: Array
     squares: Array

@@ -95,7 +95,8 @@ def host_bytes(problem: MappingProblem) -> int:
     each *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        each += times["forward"] * turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
+        size = sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
+        each += times["forward"] * turns * size
     return problem.batch * each
 
 

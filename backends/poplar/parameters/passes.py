@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import update_vertices, updated
-from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, class_name, connected
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, is_batch_norm
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
@@ -33,7 +33,7 @@ def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
             continue
         given = {f.name: f.value for f in loop.fields}
         values = {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}}
-        sums.append(VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, connected(vertex, values)))
+        sums.append(replace(loop, compute_set=SUM, codelet=class_name(vertex), fields=connected(vertex, values)))
         alone = {"others": given["rates"], "parts": "1"}
         loops[index] = replace(loop, fields=tuple(replace(f, value=alone.get(f.name, f.value)) for f in loop.fields))
     assembly.loops["update"] = [*loops, *sums]

@@ -16,13 +16,10 @@ from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, ow
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
-    factor_to_updates,
-    gradients_to_shares,
     parameter_groups,
-    rates_to_updates,
     shares_of,
-    shares_of_gradients,
 )
+from snnc.compiler.tiles.exchange.update_traffic import factor_to_updates, gradients_to_shares, rates_to_updates, shares_of_gradients
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
@@ -32,7 +29,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, sum_pieces, sum_private, summands, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
-
 
 GRADIENTS: Final = "update: gradients"
 """The last sums of gradients, if the optimiser does not compute them."""

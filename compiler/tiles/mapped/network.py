@@ -263,8 +263,7 @@ class MappedNetwork:
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
     passes: int = 0
-    """Passes forward, and passes backward, that an update runs in addition to one of each; above 0, gradients and update are separate
-    programs."""
+    """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
     whole_passes: bool = False
     """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
     rounding: Rounding | None = None

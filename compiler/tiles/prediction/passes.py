@@ -18,7 +18,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
-
 MOMENTS: Final = "forward: moments"
 """Mean and variance of the values of batch normalisations, after the forward passes that measure them."""
 
