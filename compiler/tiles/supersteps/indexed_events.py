@@ -67,14 +67,20 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
         windows = "further backward" if backward else "further forward"
     read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
     ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
-    key = ("looked up", link.id, cut_key(where), windows)
+    key = (bus.id, indexed.map, cut_key(where), windows)  # connections with one source and one map, such as the gates of a cell
     # Data of whole steps do not depend on the schedule.
     memo = layout.problem.value_memo if windows == "whole" else layout.problem.memo
-    lookups = memo.get(key, lambda: list(_lookups(tables, read, *ranges)))
-    walked, rows = _walked(tables, prices), read.rows
-    of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
-    for disjoint, spikes, passed in lookups:
-        of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+    lookups = memo.get(("looked up", *key), lambda: list(_lookups(tables, read, *ranges)))
+
+    def make() -> Floats:
+        walked, rows = _walked(tables, prices), read.rows
+        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+        for disjoint, spikes, passed in lookups:
+            of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+        return of_groups
+
+    maps = [other.indexed.map for other in layout.problem.by_id[link.target].incoming if other.indexed is not None]
+    of_groups = memo.get(("walked", *key, prices, cost.lookup), make) if maps.count(indexed.map) > 1 else make()
     found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
     return found
 
