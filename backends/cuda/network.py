@@ -81,6 +81,7 @@ def network_context(
         "training": trains,
         "stored": safetensors_header(values)[1],
         "neurons": plan.neurons,
+        "walks": plan.walks,
         "sums": plan.sums,
         "feedbacks": plan.feedbacks,
         "cores": plan.cores,

@@ -105,6 +105,8 @@ class LaunchPlan:
     ----------
     neurons
         Structs of populations that are not in a feedback loop.
+    walks
+        Names of the structs that walks run.
     sums
         Kernels that sum inputs from outside a component.
     feedbacks
@@ -123,6 +125,7 @@ class LaunchPlan:
         self._steps = steps
         self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
+        self.walks: list[str] = []
         self.sums: list[OutsideSum] = []
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
@@ -161,13 +164,14 @@ class LaunchPlan:
             case Walk(population):
                 struct = self._steps.forward_struct(population)
                 self.neurons.append(struct)
+                self.walks.append(struct.name)
                 self.launches.append(self._walk(population, "forward"))
-                self.forward.append(f"launch_walk(walk_forward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+                self.forward.append(f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);")
             case RecurrentLoop(population, recurrence, feedback):
                 self.neurons.append(self._steps.forward_struct(population))
                 self.cores.append(self._core(component, recurrence, feedback, trains))
                 self.launches.append(self._loop(population, "forward", self.cores[-1].forward_parts))
-                self.forward.append(f"{population}_ahead.run(net, run_of, {feedback.name});")
+                self.forward.append(f"{population}_ahead.run(net, run_of);")
             case Feedback(name):
                 self.launches.append(self._teams(component, "forward"))
                 self.forward.append(f"{name}.forward(net, run_of);")
@@ -195,15 +199,16 @@ class LaunchPlan:
         for output, population in outputs.items():
             self._sum(self.backward, output, population, f"a_{output}")
         match component:
-            case RecurrentLoop(population, otherwise=feedback) if any(core.name == population and core.goes_back for core in self.cores):
+            case RecurrentLoop(population) if any(core.name == population and core.goes_back for core in self.cores):
                 self.neurons.append(self._steps.backward_struct(population))
                 self.launches.append(self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2))
-                self.backward.append(f"{population}_back.run(net, run_of, {feedback.name});")
+                self.backward.append(f"{population}_back.run(net, run_of);")
             case Walk(population) | RecurrentLoop(population):
                 struct = self._steps.backward_struct(population)
                 self.neurons.append(struct)
+                self.walks.append(struct.name)
                 self.launches.append(self._walk(population, "backward"))
-                self.backward.append(f"launch_walk(walk_backward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+                self.backward.append(f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);")
             case Feedback(name):
                 self.launches.append(self._teams(component, "backward"))
                 self.backward.append(f"{name}.backward(net, run_of);")

@@ -1,4 +1,4 @@
-// A session on the device: named tensors, any number of steps and samples. network.cu defines the network.
+// A session on the device: named tensors, any number of steps and samples. network.cpp defines the network.
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
