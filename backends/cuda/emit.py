@@ -30,6 +30,7 @@ FIXED: Final = (
     "memory.hpp",
     "uploads.hpp",
     "replay.hpp",
+    "timing.hpp",
     "launch.hpp",
     "teams.hpp",
     "sources.hpp",

@@ -19,6 +19,7 @@ CudaSession::CudaSession(const std::string &project, int first_steps, int first_
   add_stream();
   add_setting("gather", gather, 0, false);
   add_setting("whole", samples_of_update, 0, false);
+  add_setting("time_kernels", time_kernels, 0, false);
   resized();
 }
 
@@ -84,7 +85,7 @@ std::string CudaSession::profile() {
   std::ostringstream out;
   out << "{\"forward_runs\": " << forward_runs << ", \"train_runs\": " << train_runs << ", \"sent_ahead\": " << sent_ahead
       << ", \"seconds\": " << seconds << ", \"device\": \"" << device::name() << "\", \"device_bytes\": " << device::bytes_taken()
-      << sharing() << "}";
+      << sharing() << times.text() << "}";
   return out.str();
 }
 

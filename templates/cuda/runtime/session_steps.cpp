@@ -151,11 +151,19 @@ float CudaSession::train_step() {
     parameter->summed = false;
   ready(true);
   losses.make_room(static_cast<std::size_t>(loss_numbers()));
-  replay.run({layouts, static_cast<std::size_t>(resume), static_cast<std::size_t>(averaged()), streams ? 1u : 0u}, [this] {
+  const auto passes = [this] {
     forward_pass();
     find_loss();
     backward_pass();
-  });
+  };
+  // Events that are recorded in a graph have no times.
+  if (time_kernels != 0) {
+    times.start();
+    passes();
+  } else {
+    times.stop();
+    replay.run({layouts, static_cast<std::size_t>(resume), static_cast<std::size_t>(averaged()), streams ? 1u : 0u}, passes);
+  }
   if (gather == ALONE)
     change_parameters();
   else
@@ -163,6 +171,7 @@ float CudaSession::train_step() {
   send_next();
   std::vector<float> shares(losses.size());
   losses.get(shares.data(), shares.size());
+  times.finish(kernels());
   try {
     check_spikes();
   } catch (const std::invalid_argument &) {
