@@ -231,3 +231,9 @@ class SampleError(SnncError):
     """A sample of a data set does not fit the next stage: events are not binned, lengths differ, or a class index is missing."""
 
     code = "SNNC-E583"
+
+
+class NoKernelsError(SnncError):
+    """Kernels are to be timed on a target that has none."""
+
+    code = "SNNC-E650"

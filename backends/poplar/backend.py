@@ -115,15 +115,11 @@ class TileBackend(Backend[Own]):
             The number of steps is not given.
         UnsupportedOnPoplarError
             No codelet computes the loss.
-        NormalisationError
-            The program trains batch normalisations.
         """
-        from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} accepts any number of steps, but {options.target} needs a fixed number; give steps (--steps 100)."

@@ -69,11 +69,14 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         ------
         HalfTargetError
             The option half includes weights.
+        NormalisationError
+            The program trains batch normalisations.
         UnsupportedOnPopTorchError
             Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
             input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.neurons.library.dropout import is_dropout
 
@@ -101,6 +104,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or remove the dropout layer."
             )
+        check_normalised(program, options.target)
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:

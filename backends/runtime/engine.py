@@ -145,6 +145,23 @@ def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
 
 
 @runtime_checkable
+class TimingEngine(Protocol):
+    """An engine whose training steps are kernels that can be timed."""
+
+    def time_kernels(self) -> None:
+        """Time the kernels of all training steps from now on."""
+        ...
+
+    def kernel_times(self) -> dict[str, Any] | None:
+        """Return the measured times; None if no step was timed.
+
+        The result has the name of the ``device``, the number of ``updates``, the ``steps`` and samples (``batch``) of the last one, and
+        ``us``, the mean microseconds of each planned kernel (None for a kernel that was not timed).
+        """
+        ...
+
+
+@runtime_checkable
 class BoundedEngine(Protocol):
     """An engine that accepts any batch, but can run only as many samples at once as fit in its memory."""
 
@@ -198,6 +215,24 @@ class RepeatingEngine(Protocol):
 
     def gather_again(self, samples: int) -> float:
         """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, a part of `samples`; return its loss."""
+        ...
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean of each value of an output over samples and steps, the sum of its squared distances from the mean, and their number."""
+
+    mean: Array
+    squares: Array
+    count: int
+
+
+@runtime_checkable
+class MeasuringEngine(Protocol):
+    """An engine that can compute statistics of some outputs without returning their values."""
+
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """Run a sequence; return the values of outputs as :meth:`Engine.forward` does, and the moments of the outputs that it omits."""
         ...
 
 

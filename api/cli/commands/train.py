@@ -111,6 +111,10 @@ class TrainArguments:
             help="Continue an interrupted training from its last checkpoint; --no-resume: start a new training from its weights.",
         ),
     ] = None
+    time_kernels: Annotated[
+        bool,
+        typer.Option("--time-kernels", help="On a GPU: time each kernel, for the report of the project; training is slower."),
+    ] = False
     record: RecordOption = None
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)] = None
     trust: TrustOption = False
@@ -149,6 +153,8 @@ def train(context: typer.Context, given: TrainArguments) -> None:
         with working("building"):
             session = _opened(folder, settings, trust)
         with session, _hint(folder, wanted.train if given.recipe is None else f"{wanted.train} --recipe {given.recipe}"):
+            if given.time_kernels:
+                session.time_kernels()
             x, y = samples.for_fit(session, wanted.reading)
             if validation is not None:
                 chosen["validation"] = validation.for_validation(session, wanted.reading)

@@ -1,4 +1,4 @@
-"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_core.cuh``."""
+"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``."""
 
 from __future__ import annotations
 

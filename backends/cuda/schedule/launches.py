@@ -126,6 +126,11 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     return best
 
 
+def timed(way: Way, number: int) -> str:
+    """Return the statement with which the time of a kernel begins, if kernels are timed; `number` counts the kernels of a way."""
+    return f"timed({way.upper()}_KERNELS + {number});"
+
+
 class Launches:
     """Describes operations as launches.
 

@@ -15,6 +15,15 @@
 #define KERNEL_OF(threads, blocks)
 #define UNROLL(count)
 #define WHOLE_GRID const
+#elif !defined(__CUDACC__)
+// The host's part of the program, compiled as plain C++: it needs types, and the addresses of kernels, but runs no device function.
+#include <cuda_runtime.h>
+#define DEVICE inline
+#define ANYWHERE inline
+#define KERNEL
+#define KERNEL_OF(threads, blocks)
+#define UNROLL(count)
+#define WHOLE_GRID const
 #else
 #define DEVICE __device__ __forceinline__
 #define ANYWHERE __host__ __device__ inline
@@ -89,6 +98,32 @@ inline void raise_flag(int *flag) { *flag = 1; }
 inline void raise_host_flag(int *flag) { *flag = 1; }
 inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
 inline void add_count(unsigned long long *counter, int by) { *counter += static_cast<unsigned long long>(by); }
+
+#elif !defined(__CUDACC__)
+
+// Declared only, because functions that call them are never called by the host.
+int thread_index();
+int block_index();
+int block_size();
+int grid_size();
+char *shared_memory();
+void sync_block();
+void sync_warp();
+std::uint32_t ballot(bool mine);
+template <class Number> Number shuffle(Number mine, int lane);
+template <class Number> Number shuffle_xor(Number mine, int mask);
+template <class Number> Number shuffle_up(Number mine, int distance);
+int bits_set(std::uint32_t word);
+int lowest_bit(std::uint32_t word);
+void meet(unsigned *counter, unsigned wanted);
+std::uint32_t rotate_left(std::uint32_t word, int by);
+std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by);
+void raise_flag(int *flag);
+void raise_host_flag(int *flag);
+void add_bits(std::uint32_t *word, std::uint32_t bits);
+void add_count(unsigned long long *counter, int by);
+constexpr bool HAS_CLUSTERS = false;
+void sync_cluster();
 
 #else
 

@@ -3,7 +3,7 @@
 #define SNNC_FEEDBACK_HPP
 
 #include "launch.hpp"
-#include "near.hpp"
+#include "near_places.hpp"
 #include "sharing.hpp"
 
 namespace snnc {

@@ -114,7 +114,8 @@ template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each,
   int processors = 0, resident = 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, MAX_THREADS, shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), MAX_THREADS, shared),
+                "occupancy");
   if (resident == 0)
     throw std::runtime_error("a kernel does not fit on a multiprocessor of the device");
   return processors * std::min(each, resident);
@@ -184,7 +185,7 @@ template <class... Given> int clusters_at_once(void (*kernel)(Given...), const C
   const bool known =
       cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
       (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
-      cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
+      cudaOccupancyMaxActiveClusters(&most, function, wanted.get()) == cudaSuccess;
   // A size that the device does not support makes only this query fail.
   if (!known)
     cudaGetLastError();
@@ -224,7 +225,8 @@ template <class... Given> int resident_blocks(void (*kernel)(Given...), int thre
     return 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), threads, shared),
+                "occupancy");
   return resident > 0 ? processors : 0;
 }
 
@@ -252,7 +254,8 @@ template <class... Given> bool runs_clusters(void (*kernel)(Given...), const Clu
     return clusters_at_once(kernel, ClusterLaunch(size.blocks, size), size.blocks) > 0;
 #endif
   int resident = 0;
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, size.threads, size.shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), size.threads, size.shared),
+                "occupancy");
   return size.blocks == 1 && resident > 0;
 }
 
