@@ -21,8 +21,8 @@ def reproduce(
 ) -> None:
     """Draw the figures of the two papers that snnc is based on and check their claims: one page, with the numbers as CSV and JSON.
 
-    Predicted, emulated, measured and published numbers never share a series. Rows of GPUs come from a file of earlier measurements, with
-    device and date; rows of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
+    Predicted, emulated, measured and published numbers never share a series. Times of GPUs are read from a file of earlier measurements,
+    with device and date; times of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
     run.
 
     Example: snnc reproduce --quick --output reproduction
