@@ -211,13 +211,13 @@ def test_numbers_out_of_range_are_refused(given):
         net.connect(net.input(4), net.population(4, snnc.LIF()), snnc.BatchNorm(**given))
 
 
-@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("target", ["reference", "cpu", pytest.param("gc200", marks=pytest.mark.wide)])
 def test_a_project_that_is_opened_again_trains_on(target, tmp_path):
     x, y = data()
-    with snnc.compile(network(), target, steps=STEPS, **TRAINING) as whole:
+    with snnc.compile(network(), target, steps=STEPS, batch=BATCH, **TRAINING) as whole:
         whole.fit(x, y, epochs=2, batch=BATCH, shuffle=False)
         wanted = whole.state_dict()
-    with snnc.compile(network(), target, steps=STEPS, output=tmp_path / "project", **TRAINING) as first:
+    with snnc.compile(network(), target, steps=STEPS, batch=BATCH, output=tmp_path / "project", **TRAINING) as first:
         first.fit(x, y, epochs=1, batch=BATCH, shuffle=False)
         first.save(tmp_path / "half.safetensors", optimizer=True)
     with snnc.open(tmp_path / "project") as second:
