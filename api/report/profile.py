@@ -120,7 +120,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     Raises
     ------
     ReportOptionError
-        The profile has no list of steps, or belongs to another number of tiles.
+        The profile has no list of steps, or belongs to a different number of tiles.
     """
     if profile is None:
         return None

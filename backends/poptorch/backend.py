@@ -34,7 +34,7 @@ class PopTorchOptions(TileOptions):
     drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of a plan for a part of another program."""
+        """Return the options of a plan for a part of a different program."""
         return replace(super().for_plan(), embedded=True)
 
 
@@ -138,7 +138,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         from snnc.backends.poptorch.engine import PopTorchEngine
 
         assert placed.plan is not None, "packages always have a plan"
-        assert built is not None, "this back end emits a package"
+        assert built is not None, "this backend emits a package"
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:

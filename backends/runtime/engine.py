@@ -158,6 +158,23 @@ def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
 
 
 @runtime_checkable
+class TimingEngine(Protocol):
+    """An engine whose training steps are kernels that can be timed."""
+
+    def time_kernels(self) -> None:
+        """Time the kernels of all training steps from now on."""
+        ...
+
+    def kernel_times(self) -> dict[str, Any] | None:
+        """Return the measured times; None if no step was timed.
+
+        The result has the name of the ``device``, the number of ``updates``, the ``steps`` and samples (``batch``) of the last one, and
+        ``us``, the mean microseconds of each planned kernel (None for a kernel that was not timed).
+        """
+        ...
+
+
+@runtime_checkable
 class BoundedEngine(Protocol):
     """An engine that accepts any batch, but can run only as many samples at once as fit in its memory."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
@@ -29,6 +29,7 @@ from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.indexed.map_cuts import MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
 
@@ -322,7 +323,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     accumulates = training and program.optimizer is not None and program.optimizer.accumulate
     inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
-    links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
+    cuts: dict[IndexedMap, MapCuts] = {}
+    links = tuple(_link(program, c, sources[c.source_buffer], training, cuts) for c in program.connections)
     shape = loss_shape(program)
     external = training and shape.external
     scaled = rule is not None and rule.loss_scale is not None and not external
@@ -371,14 +373,17 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
-def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool) -> Link:
+def _link(
+    program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
+) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
     op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
     learned = {step.parameter for step in program.update} if training else set()
-    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
+    weight, bias = connection.weight in learned, connection.bias in learned
+    indexed = None if op is None else IndexedLink(op, program.buffers, weight, bias, cuts)
     return Link(
         id=connection.id,
         source=source,

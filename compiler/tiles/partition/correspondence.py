@@ -36,7 +36,7 @@ class Correspondence:
     buffers
         Place of each output buffer of the populations of `split`, and of the buffer of each input.
     inputs
-        For inputs that `split` reads in another order: indices of the values in the order of `split`.
+        For inputs that `split` reads in a different order: indices of the values in the order of `split`.
     """
 
     whole: StepProgram

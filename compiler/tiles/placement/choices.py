@@ -83,7 +83,7 @@ class Choice:
         return float(self.cycles[some - 1]) * self.tiles(some)
 
     def within(self, limit: float) -> Choice:
-        """Return the same choice with another limit on the bytes of a tile."""
+        """Return the same choice with a different limit on the bytes of a tile."""
         return replace(self, limit=limit)
 
 
@@ -132,7 +132,7 @@ def _sample_counts(batch: int) -> list[int]:
 
 
 def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    """Return the choices of a population with another limit on the bytes of a tile."""
+    """Return the choices of a population with a different limit on the bytes of a tile."""
     return [choice.within(limit) for choice in some]
 
 

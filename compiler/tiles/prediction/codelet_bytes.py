@@ -1,7 +1,7 @@
 """Codelets on every tile: the number of vertices of each class, their fields and their instructions.
 
 A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, and its equations. Two
-populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; back ends print fields from a
+populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; backends print fields from a
 :class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`.
 """
 

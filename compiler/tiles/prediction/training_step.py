@@ -53,7 +53,7 @@ from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 CONTROL: Final = 30.0
-"""Tile cycles of the control program per superstep and copy [R]; ``Target.superstep_cycles`` contains them and the exchange set-up."""
+"""Tile cycles of the control program per superstep and copy (assumed); part of ``Target.superstep_cycles``, with the exchange set-up."""
 
 
 def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:

@@ -53,7 +53,7 @@ constexpr float SMALL_PART = 1.0f / 4096;
 
 /// A block processes 32 columns: first their ranges, then their parts.
 template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
-  constexpr int LEAST_EXPONENT = 12, MOST_EXPONENT = 254;
+  constexpr int MIN_EXPONENT = 12, MAX_EXPONENT = 254;
   const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
   float up = 1;
   if (PARTS > 1) {
@@ -66,7 +66,7 @@ template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weigh
     sync_block();
     for (int other = 0; other < warps; ++other)
       mine = fmaxf(mine, largest[other * LANES + lane]);
-    const int exponent = most(LEAST_EXPONENT, least(MOST_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
+    const int exponent = most(MIN_EXPONENT, least(MAX_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
     up = number_of(static_cast<std::uint32_t>(264 - exponent) << 23);
     if (warp == 0)
       scales[output] = number_of(static_cast<std::uint32_t>(exponent - 11) << 23);
