@@ -193,7 +193,8 @@ def test_parts_of_a_batch_frozen_gains_and_modules_of_pytorch_are_refused():
     from snnc.torch import Module
 
     x, y = data()
-    with snnc.compile(network(), steps=STEPS, **TRAINING) as session, pytest.raises(TrainingOptionError, match="accumulate is 2, but the network normalises"):
+    refused = pytest.raises(TrainingOptionError, match="accumulate is 2, but the network normalises")
+    with snnc.compile(network(), steps=STEPS, **TRAINING) as session, refused:
         session.fit(x, y, accumulate=2)
     with pytest.raises(NormalisationError, match="loss_scale"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=snnc.LossScale(8.0)))
