@@ -325,6 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
         return 0
     options, others = parser.parse_known_args(arguments)
+    _forget_own_headers()
     from snnc.compiler.errors import SnncError
 
     flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
@@ -340,12 +341,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
-    inputs, output = _codelets(options.sources), options.output
+    inputs, output = _codelets(options.sources, options.output is not None), options.output
     if options.assembly:
         made = inputs[0].with_suffix(".s") if output is None else output
         write_assembly(inputs[0], made, flags)
         return made
     library = _library(options.library)
+    if not inputs:
+        with temporary_folder("snnc-codelets-") as folder:
+            empty = Path(folder) / "assembly.cpp"
+            empty.touch()
+            return _copy_out(_compiled(empty, library, flags), output)
     if len(inputs) > 1 or inputs[0].suffix == ".gp":
         table = link_codelets(inputs, library, flags)
     elif output is None:
@@ -363,8 +369,8 @@ def _library(chosen: Path | None) -> Path:
     return chosen.resolve()
 
 
-def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the C++ sources; assembly is skipped with a note, because its vertices cannot run here."""
+def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
+    """Return the sources and tables without assembly, whose vertices cannot run here; a note names what is skipped."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:
@@ -373,9 +379,17 @@ def _codelets(sources: Sequence[Path]) -> list[Path]:
         if source.suffix.lower() == ".s":
             print(f"popc: {source.name} is IPU assembly and is skipped", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
-    if not found:
+    if not found and not may_be_empty:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")
     return found
+
+
+def _forget_own_headers() -> None:
+    """Take the emulator's headers out of ``CPATH``, where ``enable.sh`` puts them: as headers of the system they cause no warnings."""
+    paths = os.environ.pop("CPATH", "").split(os.pathsep)
+    others = [path for path in paths if path and not (Path(path) / "poplar" / "Vertex.hpp").exists()]
+    if others:
+        os.environ["CPATH"] = os.pathsep.join(others)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ std::string findFile(const std::string &path) {
       return source;
   }
   throw file_load_error("codelet file '" + path + "' cannot be read: it is not in the folder where the program runs, nor in $SNNC_CODELET_PATH; " +
-                        "name it behind the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
+                        "name it after the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
 }
 
 } // namespace

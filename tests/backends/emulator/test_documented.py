@@ -101,3 +101,9 @@ def test_plans_of_products_count_blocks(cases):
     rows, columns, terms = map(int, found[6:])
     assert rows * columns * terms == int(tiles) > 1
     assert f"blocks of up to {-(-40 // rows)} x {-(-300 // terms)} by {-(-300 // terms)} x {-(-20 // columns)}, " in one
+
+
+def test_vertices_of_popnn_pick_the_first_extreme_of_constants_from_memory(cases):
+    lines = cases.run("documented", "picks").splitlines()
+    assert lines[:6] == ["value: 4.0000000", "label: 9", "value: -2.0000000", "label: 7", "value: -8", "label: 9"]
+    assert int(lines[6]) == 3 * 6 * (20 + 3 * 4), "three vertices of one tile, each as long as all its workers"

@@ -286,6 +286,21 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table
     assert popc.main([files[2]]) == BuildError.exit_code
+    # Build files that link it with the rest go on.
+    assert popc.main([files[2], "-o", str(tmp_path / "assembly.gp")]) == 0
+    assert popc.main([str(tmp_path / "assembly.gp"), files[0], "-o", str(tmp_path / "rest.gp")]) == 0
+    assert (tmp_path / "rest.gp").read_text().count("\nvertex\t") == 1
+
+
+def test_warnings_about_codelets_are_not_about_the_headers_of_the_emulator(cases, tmp_path, monkeypatch):
+    """A program's popc may be told to stop at warnings, and `enable.sh` names the headers in CPATH."""
+    monkeypatch.setenv("CPATH", str(build.include_dir()))
+    monkeypatch.setenv("CXX", "g++")
+    source = tmp_path / "halves.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\nstruct Halves : poplar::Vertex { poplar::InOut<half> x; void compute() { *x = half(2) * *x; } };\n"
+    )
+    assert popc.main([str(source), "-Wall", "-Wextra", "-Wold-style-cast", "-Werror", "-o", str(tmp_path / "halves.gp")]) == 0
 
 
 def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys):
@@ -303,7 +318,7 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
             assert popc.main([str(tmp_path / f"{name}.cpp"), "--target", f'["{target}"]', "-o", parts[-1]]) == 0
     joined = tmp_path / "joined.gp"
     assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
-    assert joined.read_text().count("vertex\tThrice\t") == 1
+    assert joined.read_text().count("\nvertex\tThrice\t") == 1
     host = tmp_path / "host.cpp"
     host.write_text(THRICE)
     build.compile_program([host], tmp_path / "host", flags=["-O0"])

@@ -6,6 +6,7 @@
 #include <poplar/Quarter.hpp>
 #include <poplar/TypeTraits.hpp>
 #include <poplin/MatMul.hpp>
+#include <popnn/codelets.hpp>
 #include <poplin/codelets.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Pad.hpp>
@@ -268,6 +269,43 @@ void functionBuffers() {
     }
 }
 
+/// Constants from memory of any type, and vertices of popnn by name: rows are picked from constants.
+void picks() {
+  const Device device = smallDevice(1, 4);
+  Graph graph(device);
+  popnn::addCodelets(graph);
+  Sequence prog;
+  const ComputeSet cs = graph.addComputeSet();
+  const auto pick = [&](const std::string &which, const Tensor &values, const Tensor &labels) {
+    const std::string small = which == "Max" ? "max" : "min";
+    const Tensor value = graph.addVariable(values.elementType(), {}, "value"), label = graph.addVariable(labels.elementType(), {}, "label");
+    const VertexRef v = graph.addVertex(
+        cs, "popnn::Reduce" + which + "ClassSparse<" + values.elementType().toString() + "," + labels.elementType().toString() + ">",
+        {{"activations", values}, {"labels", labels}, {small + "Value", value}, {small + "Index", label}});
+    graph.setTileMapping(v, 1);
+    for (const Tensor &t : {values, labels, value, label})
+      graph.setTileMapping(t, 1);
+    prog.add(PrintTensor("value", value));
+    prog.add(PrintTensor("label", label));
+  };
+  prog.add(Execute(cs));
+  const float reals[] = {1.5f, -2.f, 4.f, 4.f};
+  const int numbers[] = {7, -8, 9, 10};
+  const unsigned short halves[] = {0x3c00, 0xc000, 0x0000, 0x4000};
+  const void *memory = reals;
+  const TypeTraits ofHalves{2, 2, true, true, false, true};
+  pick("Max", graph.addConstant(FLOAT, {4}, memory, TypeTraits::make<float>(), false, "reals"),
+       graph.addConstant(INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), false));
+  pick("Min", graph.addConstant(HALF, {4}, static_cast<const void *>(halves), ofHalves, false),
+       graph.addConstant(UNSIGNED_INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), true));
+  pick("Min", graph.addConstant(INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), false),
+       graph.addConstant(UNSIGNED_INT, {4}, static_cast<const void *>(numbers + 2), TypeTraits::make<int>(), true));
+  Engine engine(graph, prog);
+  engine.setPrintTensorStream(std::cout);
+  engine.loadAndRun(device);
+  std::cout << engine.getEmulatorProfile().steps[0].computeCyclesBusiest << "\n";
+}
+
 /// The plan of a product, and the tiles that share its output.
 void plan() {
   const Device device = smallDevice(1, 12);
@@ -294,6 +332,6 @@ void report() {
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
                       {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
-                      {"report", report}, {"plan", plan}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
+                      {"report", report}, {"plan", plan}, {"picks", picks}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
                      argc, argv);
 }
