@@ -50,8 +50,10 @@ NAMED_ELEMENTS = re.compile(
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
 """Vectors as classes. For vectors of halves, classes are faster with GCC, which converts the elements of its own vectors one by one."""
-COMPUTE_ELSEWHERE = re.compile(r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here")
-"""Compiler errors if `compute` is also the name of something other than a declared function."""
+COMPUTE_ELSEWHERE = re.compile(
+    r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
+)
+"""Compiler errors if `compute` is also the name of something other than a declared function, or if a statement calls it."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")

@@ -298,7 +298,10 @@ def test_warnings_about_codelets_are_not_about_the_headers_of_the_emulator(cases
     monkeypatch.setenv("CXX", "g++")
     source = tmp_path / "halves.cpp"
     source.write_text(
-        "#include <poplar/Vertex.hpp>\nstruct Halves : poplar::Vertex { poplar::InOut<half> x; void compute() { *x = half(2) * *x; } };\n"
+        "#include <poplar/Vertex.hpp>\n#include <TileConstants.hpp>\n#include <arch/gc_tile_defines.h>\n"
+        "struct Halves : poplar::Vertex { poplar::InOut<half> x; void compute() { *x = half(2) * *x; } };\n"
+        "void twice(Halves &v) { v.compute();\n(v.compute()); }\n"
+        "struct Mine { int compute(int x) { return CTXT_WORKERS * x; }\nvoid all() { compute(1); } };\nvoid run(Mine m) { m.all(); }\n"
     )
     assert popc.main([str(source), "-Wall", "-Wextra", "-Wold-style-cast", "-Werror", "-o", str(tmp_path / "halves.gp")]) == 0
 

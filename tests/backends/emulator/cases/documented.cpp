@@ -1,11 +1,15 @@
 // Parts of the documented interface that programs use beside the everyday ones.
 #include "case.hpp"
 
+#include <cmath>
+
 #include <gcl/Collectives.hpp>
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/Quarter.hpp>
 #include <poplar/TypeTraits.hpp>
 #include <poplin/MatMul.hpp>
+#include <popnn/LogSoftmax.hpp>
+#include <popnn/NonLinearity.hpp>
 #include <popnn/codelets.hpp>
 #include <poplin/codelets.hpp>
 #include <popops/Loop.hpp>
@@ -306,6 +310,29 @@ void picks() {
   std::cout << engine.getEmulatorProfile().steps[0].computeCyclesBusiest << "\n";
 }
 
+/// Softmax without the codelets of popnn; its gradient; then a function that needs them.
+void softmax() {
+  const Device device = smallDevice(1, 4);
+  Graph graph(device);
+  popops::addCodelets(graph);
+  Sequence prog;
+  const Tensor x = graph.addConstant<float>(FLOAT, {1, 3}, {0.f, std::log(2.f), std::log(5.f)});
+  graph.setTileMapping(x, 0);
+  const Tensor y = popnn::nonLinearity(graph, popnn::NonLinearityType::SOFTMAX, x, prog);
+  const Tensor logs = popnn::logSoftmax(graph, x, prog);
+  prog.add(PrintTensor("y", y));
+  prog.add(PrintTensor("logs", logs));
+  prog.add(PrintTensor("gradient", popnn::nonLinearityInputGradient(graph, popnn::NonLinearityType::SOFTMAX, y, x, prog)));
+  Engine engine(graph, prog);
+  engine.setPrintTensorStream(std::cout);
+  engine.loadAndRun(device);
+  try {
+    popnn::nonLinearity(graph, popnn::NonLinearityType::TANH, x, prog);
+  } catch (const unknown_vertex_type &error) {
+    std::cout << error.what() << "\n";
+  }
+}
+
 /// The plan of a product, and the tiles that share its output.
 void plan() {
   const Device device = smallDevice(1, 12);
@@ -332,6 +359,6 @@ void report() {
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
                       {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
-                      {"report", report}, {"plan", plan}, {"picks", picks}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
+                      {"report", report}, {"plan", plan}, {"picks", picks}, {"softmax", softmax}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
                      argc, argv);
 }
