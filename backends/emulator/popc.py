@@ -40,6 +40,9 @@ DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trappin
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 PRELUDE = ("-D__POPC__", "-include", "cstdint", KEEP_COMPUTE)
 
+AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
+"""On an IPU, `sin(x)` of a float is a float, whether <cmath> or <math.h> declares it."""
+
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
 NAMED_ELEMENTS = re.compile(
@@ -143,19 +146,27 @@ def _chosen_flags() -> list[str]:
 
 
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
-    """Return the table of a source, which may be empty."""
-    chosen = _chosen_flags()
-    command, other = codelet_compiler(), compiler()
+    """Return the table of a source, which may be empty.
+
+    If a compiler accepts the source only as code for the hardware, it is compiled so: some programs have no code for a host in codelets.
+    """
+    chosen, commands = _chosen_flags(), [codelet_compiler()]
+    if commands[0] != compiler():
+        commands.append(compiler())  # perhaps only this one accepts it
+    failures: list[Exception] = []
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
-        if command != other:
-            from snnc.compiler.errors import BuildError  # imported here: it takes time
+        for extra in ((), AS_HARDWARE):
+            for command in commands:
+                try:
+                    return _compile(source, copy, library, command, [*chosen, *half_flags(command)], [*flags, *extra])
+                except Exception as error:
+                    from snnc.compiler.errors import BuildError  # imported here: it takes time
 
-            try:
-                return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
-            except BuildError:
-                pass  # Perhaps only the other compiler accepts it; if neither does, the other's errors are as good.
-        return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
+                    if not isinstance(error, BuildError):
+                        raise
+                    failures.append(error)
+    raise failures[len(commands) - 1]
 
 
 def _with_vertices(table: Path, names: str) -> Path:

@@ -332,6 +332,18 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     assert "foreign.gp.o is missing" in capsys.readouterr().err
 
 
+def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path):
+    """Without `__IPU__` this one needs a library of the host, as headers that host and codelets share may."""
+    source = tmp_path / "hardware.cpp"
+    source.write_text(
+        "#ifdef __IPU__\n#include <poplar/HalfFloat.hpp>\n#else\n#include <library_of_the_host.hpp>\n#endif\n"
+        "#include <poplar/Vertex.hpp>\n#include <cmath>\n"
+        "struct Angle : poplar::Vertex { poplar::InOut<float> x; void compute() { *x = atan2(*x, 1.f) + 1.f; } };\n"
+    )
+    assert popc.main([str(source), "-Wdouble-promotion", "-Werror", "-o", str(tmp_path / "hardware.gp")]) == 0
+    assert "vertex\tAngle\t" in (tmp_path / "hardware.gp").read_text()
+
+
 def test_popc_writes_assembly(cases, tmp_path):
     (tmp_path / "one.cpp").write_text("#include <poplar/Vertex.hpp>\nstruct Vone : poplar::Vertex { void compute() {} };\n")
     assert popc.main([str(tmp_path / "one.cpp"), "--S", "-o", str(tmp_path / "one.s")]) == 0
