@@ -295,7 +295,10 @@ def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
 
 
 def _copy_out(table: Path, output: Path) -> Path:
-    """Write the table, and the library and the object next to it, to the caller's path."""
+    """Write the table, and the library and the object next to it, to the caller's path.
+
+    The table also names the library's place: build files copy only the table to another folder.
+    """
     if output.suffix != ".gp":
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -303,7 +306,7 @@ def _copy_out(table: Path, output: Path) -> Path:
     shutil.copy(table.with_name(LIBRARY), compiled)
     if table.with_name(OBJECT).is_file():
         shutil.copy(table.with_name(OBJECT), made)
-    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}", 1))
+    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}\t{compiled.resolve()}", 1))
     return output
 
 
