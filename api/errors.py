@@ -78,7 +78,7 @@ class NewerProjectError(ProjectFolderError):
 
 
 class TrainedWeightsError(SnncError):
-    """The trained weights of a project are damaged, not finite, or belong to another network."""
+    """The trained weights of a project are damaged, not finite, or belong to a different network."""
 
     code = "SNNC-E424"
 
@@ -210,7 +210,7 @@ class RecordingError(SnncError):
 
 
 class DataFormatError(SnncError):
-    """A file of a data set is damaged, cut short, or has another format."""
+    """A file of a data set is damaged, cut short, or has a different format."""
 
     code = "SNNC-E580"
 

@@ -29,7 +29,7 @@ from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_input_name
 
-MOST_SAMPLES: Final = 64
+MAX_SAMPLES: Final = 64
 """Default number of samples in one run of a machine."""
 
 
@@ -117,9 +117,9 @@ def compile(
         and updated parameters are float32.
     half
         On machines and the reference (weights on the CPU and on a GPU too, no weights in PopTorch's package): the values that
-        ``"float16"`` stores in half precision, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
-        :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored
-        (``master``).
+        ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps) and deltas, as in
+        ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random
+        (``stochastic``), or with the remainders stored (``master``).
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -249,7 +249,7 @@ def session_for(
     else:
         graph, chosen = model, CompileOptions()
     steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
-    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
+    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
             f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "

@@ -165,7 +165,7 @@ def _options(program: ProgramReport) -> list[dict[str, str]]:
         "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
         "precision": chosen.precision,
         "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",
-        "threads": None if chosen.backend.taken("threads") == "refused" else str(chosen.threads or "default"),
+        "threads": None if chosen.backend.support("threads") == "refused" else str(chosen.threads or "default"),
         "memory": None if chosen.memory is None else f"at most {chosen.memory:,} bytes",
     }
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]

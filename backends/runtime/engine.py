@@ -218,6 +218,24 @@ class RepeatingEngine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Mean of each value of an output over samples and steps, the sum of its squared distances from the mean, and their number."""
+
+    mean: Array
+    squares: Array
+    count: int
+
+
+@runtime_checkable
+class MeasuringEngine(Protocol):
+    """An engine that can compute statistics of some outputs without returning their values."""
+
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """Run a sequence; return the values of outputs as :meth:`Engine.forward` does, and the moments of the outputs that it omits."""
+        ...
+
+
 @runtime_checkable
 class AccumulatingEngine(Protocol):
     """An engine of one batch size that can sum gradients of several batches before an update."""

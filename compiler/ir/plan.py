@@ -1,4 +1,4 @@
-"""Plan: placement and schedule of a StepProgram on a Target, as data (JSON) from which back ends print programs.
+"""Plan: placement and schedule of a StepProgram on a Target, as data (JSON) from which backends print programs.
 
 The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
 ``[sample, sample + samples)``, on one tile, run by one worker. All data of a single block (state history, currents, private weight

@@ -28,7 +28,7 @@ STEPS, BATCH, INPUTS, OUTPUTS = 6, 4, 8, 6
 CLOSE = 1e-5
 BY_NAME = {backend.name: backend for backend in BACKENDS}
 TRAINED = {"cpu": "cpu", "cuda": "cuda", "machine": "one.toml"}
-"""Targets whose sessions train, by the name of their back end; a package for PopTorch has tests of its own losses and its train.py."""
+"""Targets whose sessions train, by the name of their backend; a package for PopTorch has tests of its own losses and its train.py."""
 QUICK = {"cpu": (0, 3, 5), "cuda": (4,), "machine": (1, 2)}
 """Sums that are always trained, by place."""
 

@@ -207,7 +207,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
     from snnc.errors import TrainedWeightsError
-    from snnc.project.trained import put_useless_aside
+    from snnc.project.trained import rename_unusable_weights
 
     try:
         return open_strictly(folder, trust=trust)
@@ -215,7 +215,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
         if settings.resume:
             raise
         if leads():
-            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {put_useless_aside(folder)}.")
+            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
     return open_project(folder, trust=trust)
 
 

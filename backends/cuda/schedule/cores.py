@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _SHARED = 232448
 _CLOCK = 1.66e9
-MOST_NEURONS = 2048
+MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
 

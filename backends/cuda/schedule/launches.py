@@ -34,7 +34,7 @@ NARROW: Final = 32
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
-_MOST_SLICES: Final = 128
+_MAX_SLICES: Final = 128
 _DEPTH: Final = 32
 
 
@@ -117,7 +117,7 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
-    for slices in range(1, _MOST_SLICES + 1):
+    for slices in range(1, _MAX_SLICES + 1):
         length = filled(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
         clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)

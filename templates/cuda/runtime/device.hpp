@@ -28,7 +28,7 @@
 #define DEVICE __device__ __forceinline__
 #define ANYWHERE __host__ __device__ inline
 // The assembler is told how many blocks share a multiprocessor; otherwise it plans for more blocks and spills registers.
-#define KERNEL __global__ __launch_bounds__(snnc::MOST_THREADS, 1)
+#define KERNEL __global__ __launch_bounds__(snnc::MAX_THREADS, 1)
 /// A kernel with a given number of threads per block, and a minimum number of blocks per multiprocessor.
 #define KERNEL_OF(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 #define PRAGMA_TEXT(text) _Pragma(#text)
@@ -40,7 +40,7 @@ namespace snnc {
 
 constexpr int LANES = 32;
 /// Maximum number of threads per block.
-constexpr int MOST_THREADS = 512;
+constexpr int MAX_THREADS = 512;
 
 #if defined(SNNC_ON_HOST)
 
@@ -156,11 +156,11 @@ DEVICE void meet(unsigned *counter, unsigned wanted) {
 DEVICE void count_up(unsigned *counter) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory"); }
 /// A wait that never ends is a bug: the kernel traps after about a minute.
 DEVICE void wait_for_count(const unsigned *counter, unsigned wanted) {
-  constexpr unsigned MOST_TRIES = 1u << 27;
+  constexpr unsigned MAX_TRIES = 1u << 27;
   unsigned found, tries = 0;
   do {
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(counter) : "memory");
-    if (++tries > MOST_TRIES)
+    if (++tries > MAX_TRIES)
       __trap();
   } while (static_cast<int>(found - wanted) < 0);
 }

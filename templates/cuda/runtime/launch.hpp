@@ -87,7 +87,7 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
 
 #else
 
-inline int threads_of_block() { return MOST_THREADS; }
+inline int threads_of_block() { return MAX_THREADS; }
 
 /// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work.
 inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 1 << 20)); }
@@ -114,7 +114,7 @@ template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each,
   int processors = 0, resident = 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), MOST_THREADS, shared),
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), MAX_THREADS, shared),
                 "occupancy");
   if (resident == 0)
     throw std::runtime_error("a kernel does not fit on a multiprocessor of the device");
@@ -142,7 +142,7 @@ void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool toget
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   allow_shared(kernel, shared);
   const void *function = reinterpret_cast<const void *>(kernel);
-  const dim3 grid(static_cast<unsigned>(blocks)), block(MOST_THREADS);
+  const dim3 grid(static_cast<unsigned>(blocks)), block(MAX_THREADS);
   void **given = const_cast<void **>(pointers);
   device::check(together ? cudaLaunchCooperativeKernel(function, grid, block, given, shared, device::stream())
                          : cudaLaunchKernel(function, grid, block, given, shared, device::stream()),
@@ -167,7 +167,7 @@ public:
   }
   /// A launch in which each team is a cluster.
   ClusterLaunch(const Sharing &sharing, std::size_t shared)
-      : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
+      : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MAX_THREADS, shared}) {}
   ClusterLaunch(const ClusterLaunch &) = delete;
   ClusterLaunch &operator=(const ClusterLaunch &) = delete;
   const cudaLaunchConfig_t *get() const { return &config; }

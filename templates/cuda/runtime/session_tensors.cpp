@@ -7,8 +7,8 @@ namespace snnc {
 
 void Parameter::slice(std::size_t items, std::size_t rows, std::size_t warps) {
   // A slice shorter than this is not worth its own partial sum.
-  constexpr std::size_t LEAST_ROWS = 16;
-  const std::size_t wanted = std::max<std::size_t>(1, std::min((warps + items - 1) / items, rows / LEAST_ROWS));
+  constexpr std::size_t MIN_ROWS = 16;
+  const std::size_t wanted = std::max<std::size_t>(1, std::min((warps + items - 1) / items, rows / MIN_ROWS));
   slice_rows = static_cast<int>((rows + wanted - 1) / wanted);
   slices = static_cast<int>((rows + static_cast<std::size_t>(slice_rows) - 1) / static_cast<std::size_t>(slice_rows));
   gradient.resize(static_cast<std::size_t>(slices) * numbers);

@@ -55,7 +55,7 @@ constexpr float SMALL_PART = 1.0f / 4096;
 /// `LARGEST`: for one part near the end of the range of float16, so that weights down to 2^-28 of it keep 11 bits.
 template <int PARTS, bool SCALED>
 KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
-  constexpr int LARGEST = PARTS == 1 ? 14 : 10, LEAST_EXPONENT = LARGEST + 2, MOST_EXPONENT = 254;
+  constexpr int LARGEST = PARTS == 1 ? 14 : 10, MIN_EXPONENT = LARGEST + 2, MAX_EXPONENT = 254;
   const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
   float up = 1;
   if (SCALED) {
@@ -68,7 +68,7 @@ KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *
     sync_block();
     for (int other = 0; other < warps; ++other)
       mine = fmaxf(mine, largest[other * LANES + lane]);
-    const int exponent = most(LEAST_EXPONENT, least(MOST_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
+    const int exponent = most(MIN_EXPONENT, least(MAX_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
     up = number_of(static_cast<std::uint32_t>(254 + LARGEST - exponent) << 23);
     if (warp == 0)
       scales[output] = number_of(static_cast<std::uint32_t>(exponent - LARGEST - 1) << 23);

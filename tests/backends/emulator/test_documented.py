@@ -90,3 +90,14 @@ def test_the_folder_of_reports_is_made(cases, tmp_path, monkeypatch):
     assert profile
     # By the name that programs give to pva::openReport.
     assert (tmp_path / "made/here/profile.pop").read_text() == profile
+
+
+def test_plans_of_products_count_blocks(cases):
+    one, grouped, tiles = cases.run("documented", "plan").splitlines()
+    pattern = r"(\d+) products of (\d+) x (\d+) by \d+ x (\d+), (\w+) to (\w+): rows in (\d+), columns in (\d+), terms in (\d+) parts"
+    assert re.match(pattern, grouped).groups()[:6] == ("3", "7", "5", "2", "float", "float")
+    found = re.match(pattern, one).groups()
+    assert found[:6] == ("1", "40", "300", "20", "half", "float")
+    rows, columns, terms = map(int, found[6:])
+    assert rows * columns * terms == int(tiles) > 1
+    assert f"blocks of up to {-(-40 // rows)} x {-(-300 // terms)} by {-(-300 // terms)} x {-(-20 // columns)}, " in one

@@ -5,6 +5,8 @@
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/Quarter.hpp>
 #include <poplar/TypeTraits.hpp>
+#include <poplin/MatMul.hpp>
+#include <poplin/codelets.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Pad.hpp>
 #include <popops/Reduce.hpp>
@@ -266,6 +268,19 @@ void functionBuffers() {
     }
 }
 
+/// The plan of a product, and the tiles that share its output.
+void plan() {
+  const Device device = smallDevice(1, 12);
+  Graph graph(device);
+  poplin::addCodelets(graph);
+  poplin::matMulReportPlan(std::cout, graph, HALF, FLOAT, {40, 300}, {300, 20});
+  poplin::matMulGroupedReportPlan(std::cout, graph, FLOAT, FLOAT, {3, 7, 5}, {3, 5, 2});
+  std::size_t tiles = 0;
+  for (const auto &intervals : graph.getTileMapping(poplin::createMatMulOutput(graph, HALF, FLOAT, {40, 300}, {300, 20})))
+    tiles += !intervals.empty();
+  std::cout << tiles << "\n";
+}
+
 void report() {
   Device device = smallDevice();
   Graph graph(device);
@@ -279,6 +294,6 @@ void report() {
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
                       {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
-                      {"report", report}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
+                      {"report", report}, {"plan", plan}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
                      argc, argv);
 }
