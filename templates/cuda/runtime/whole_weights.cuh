@@ -53,8 +53,7 @@ constexpr float SMALL_PART = 1.0f / 4096;
 
 /// A block processes 32 columns: first their ranges, then their parts. `SCALED`: a power of two per column puts its largest weight near
 /// `LARGEST`: for one part near the end of the range of float16, so that weights down to 2^-28 of it keep 11 bits.
-template <int PARTS, bool SCALED>
-KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
+template <int PARTS, bool SCALED> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
   constexpr int LARGEST = PARTS == 1 ? 14 : 10, MIN_EXPONENT = LARGEST + 2, MAX_EXPONENT = 254;
   const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
   float up = 1;
