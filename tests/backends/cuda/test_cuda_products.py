@@ -72,6 +72,7 @@ def test_products_of_many_rows_are_those_of_the_definition(build, sizes, groups,
         assert float(error) <= LIMITS.get((what, factors), ROUNDED), (what, source, factors, added)
 
 
+@pytest.mark.wide
 def test_groups_of_warps_are_not_used_where_their_products_are_wrong(build):
     wrong, sizes = build("-DSNNC_WRONG_GROUPS", "-O0"), (9, 33, 36)
     uses_groups, lines = run(wrong, sizes, groups=True)
