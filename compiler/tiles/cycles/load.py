@@ -314,7 +314,7 @@ def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floa
 def _longest_worker(cycles: Floats, workers: int) -> Floats:
     """Return the cycles of the worker that is done last if each vertex goes to the worker that is free first, longest vertex first, [rows].
 
-    Cycles are [vertices, rows], ascending, with at least as many vertices as workers. The cycles of the workers are kept in ascending order.
+    Cycles are [vertices, rows], ascending, with at least as many vertices as workers. `busy` has the cycles of the workers, ascending.
     """
     vertices = len(cycles)
     busy = cycles[vertices - workers :].copy()
