@@ -192,6 +192,7 @@ def test_ratios_lie_between_their_extremes_under_changed_coefficients():
     assert all(least < base < most for base, least, most in places.values())
 
 
+@pytest.mark.wide
 def test_a_tile_map_draws_every_tile_of_the_machine():
     found = run_row(Row("tile map", {"name": "nmnist-h2-a1"}), 300)
     assert found["svg"].count("<rect") >= 1472
@@ -208,6 +209,7 @@ def test_the_capacity_that_training_needs_is_counted_after_each_epoch():
     )
 
 
+@pytest.mark.wide
 def test_rows_that_train_give_an_accuracy_for_each_seed_and_epoch():
     assert len(train_depth(2, 10.0, 2, samples=96, epochs=1)["accuracy"]) == 2
     assert [len(curve) for curve in train_neuron_model("Synaptic", 1, samples=96, epochs=2)["accuracy"]] == [2]

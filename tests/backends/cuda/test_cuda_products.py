@@ -89,6 +89,7 @@ def test_tf32_weights_far_below_the_largest_of_their_column_have_fewer_bits(buil
     assert float(from_exact) > 2 * float(of_definition)
 
 
+@pytest.mark.wide
 def test_groups_of_warps_are_not_used_where_their_products_are_wrong(build):
     wrong, sizes = build("-DSNNC_WRONG_GROUPS", "-O0"), (9, 33, 36)
     uses_groups, lines = run(wrong, sizes, groups=True)

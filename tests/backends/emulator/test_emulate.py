@@ -128,6 +128,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.wide
 def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tmp_path):
     (tmp_path / "tools.hpp").write_text(TOOLS)
     host = tmp_path / "older.cpp"
@@ -180,6 +181,7 @@ def test_the_prefix_serves_linkers_and_popc(cases, program, tmp_path, capsys):
     assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
 
 
+@pytest.mark.wide
 def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cases, program, tmp_path):
     prefix = build.complete_prefix()
     libraries = set(cache_dir().glob("emulator-*"))

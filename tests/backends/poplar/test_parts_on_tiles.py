@@ -72,7 +72,7 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
     assert_trains_alike(case, EngineOfParts(ReferenceEngine(found.split), found))
 
 
-@pytest.mark.representative("feed_forward-*")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("make", "chips", "parts", "optimizer", "options"),
     sampled(

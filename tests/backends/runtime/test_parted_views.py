@@ -75,6 +75,7 @@ def test_parts_of_networks_with_views_compute_the_same(seed):
         cpu_projects.assert_same_records(EngineOfParts(ReferenceEngine(found.split), found).forward(inputs, {}), wanted)
 
 
+@pytest.mark.wide
 def test_most_of_these_networks_have_parts_and_relays_among_them():
     found = [f for seed in range(16) for f in parts_of(network(seed), lower(network(seed), loss_output="y", **LOSS))]
     assert len(found) > 15
