@@ -202,8 +202,9 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
     if found is None:
         return None
     # Times of another version of the project are not those of these kernels.
-    fits = measured is not None and len(measured["us"]) == len(found["kernels"])
-    times = measured["us"] if measured is not None and fits else [None] * len(found["kernels"])
+    if measured is not None and len(measured["us"]) != len(found["kernels"]):
+        measured = None
+    times = [None] * len(found["kernels"]) if measured is None else measured["us"]
     longest = max(one["us"] for one in found["kernels"])
     kernels = []
     for one, us in zip(found["kernels"], times, strict=True):
@@ -216,7 +217,7 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
         "host_us": 1e6 * found["host_seconds"],
         "steps": steps,
         "batch": batch,
-        "measured": _measured(measured) if fits else None,
+        "measured": None if measured is None else _measured(measured),
         "kernels": kernels,
         "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
     }

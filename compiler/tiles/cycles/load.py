@@ -317,11 +317,12 @@ def _longest_worker(cycles: Floats, workers: int) -> Floats:
     Cycles are [vertices, rows], ascending, with at least as many vertices as workers. `busy` has the cycles of the workers, ascending.
     """
     vertices = len(cycles)
-    busy = cycles[vertices - workers :].copy()
+    busy: Floats = cycles[vertices - workers :].copy()
     for vertex in range(vertices - workers - 1, -1, -1):
         done = busy[0] + cycles[vertex]
         for worker in range(1, workers):
             np.minimum(done, busy[worker], out=busy[worker - 1])
             np.maximum(done, busy[worker], out=done)
         busy[-1] = done
-    return busy[-1]
+    longest: Floats = busy[-1]
+    return longest

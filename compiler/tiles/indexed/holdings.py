@@ -153,7 +153,7 @@ class Profile:
         return found
 
 
-def _bytes(array: Any) -> bytes:
+def _bytes(array: Ints | Floats) -> bytes:
     return array.tobytes() + repr(array.shape).encode()
 
 

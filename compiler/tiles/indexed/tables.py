@@ -219,7 +219,8 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 def _ranges(first: Ints, count: Ints) -> Ints:
     """Return the numbers of all ranges ``[first, first + count)``, one range after the other."""
-    return np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    found: Ints = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
+    return found
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:

@@ -118,6 +118,7 @@ def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int
 
 def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, link: Link) -> Any:
     """Return the cycles of the lookups that :func:`target_amounts` assumes even for a window without spikes."""
+    assert link.indexed is not None
     held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
     loops = block_loops(layout.problem, layer, part)["incoming", layer.incoming.index(link)]
     nothing = {"samples": 0, "count": blocks.columns} | dict.fromkeys(more_amounts(link, held), 0)
