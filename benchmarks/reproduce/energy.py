@@ -86,7 +86,8 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
     Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
     of an optimiser are read and written once.
     """
-    histories = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in HISTORY_ROLES)
+    stored = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in HISTORY_ROLES]
+    histories = sum(math.prod(buffer.shape) for buffer in stored)
     parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
     return 2.0 * histories * steps * batch + 2.0 * 4 * parameters
 
