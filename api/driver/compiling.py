@@ -109,11 +109,12 @@ def compile(
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
         On the CPU: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
-        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"bfloat16"``
-        rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
-        of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
-        ``"float16"`` stores the history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the
-        weights. Sums, states and updated parameters are float32.
+        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"tf32"``
+        rounds the dense weights that spikes select outside recurrences to 11 bits; ``"bfloat16"`` rounds deltas, and the factors of
+        dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors of forward products, which
+        changes spikes, and the stored history. On machines, in PopTorch's package and on the reference: ``"float16"`` stores the
+        history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the weights. Sums, states
+        and updated parameters are float32.
     half
         On machines and the reference (weights on the CPU and on a GPU too, no weights in PopTorch's package): the values that
         ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps) and deltas, as in

@@ -158,9 +158,10 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "precision": Rule(
         "precision of products, weights and stored states",
-        "float32, bfloat16 or float16; the target determines which values are rounded.",
+        "float32, tf32, bfloat16 or float16; the target determines which values are rounded.",
         default="float32",
         values={
+            "tf32": "only programs for GPUs round the factors of products to the 11 bits of tf32",
             "bfloat16": "this target computes in float32; machines store states as float16",
             "float16": "this target computes in float32",
         },

@@ -29,7 +29,7 @@ class CudaOptions(SequenceOptions):
     """
 
     memory: int | None = None
-    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
+    precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
     half: HalfNumbers | None = field(default=None, metadata=TRAINING)
     device: int | None = None
 

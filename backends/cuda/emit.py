@@ -110,17 +110,18 @@ def emit_cuda(
     steps, batch
         Initial sizes of a session, which accepts any number of either.
     precision
-        With ``"bfloat16"``, the factors of dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of
-        forward products and the histories. Sums, running states and parameters are float32.
+        With ``"tf32"``, the weights of forward products of spikes outside the time loop have 11 bits. With ``"bfloat16"``, the factors of
+        dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of forward products and the histories.
+        Sums, running states and parameters are float32.
 
     Raises
     ------
     ProjectFolderError
         The folder cannot be written.
     NothingRoundedError
-        With float16, a program that does not train contains no dense weight.
+        The program contains no dense weight, and the precision is tf32, or it is float16 and the program does not train.
     """
-    if precision == "float16" and program.optimizer is None:
+    if precision == "tf32" or (precision == "float16" and program.optimizer is None):
         check_dense(program)
     storage = SequenceStorage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)

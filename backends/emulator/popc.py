@@ -40,6 +40,9 @@ DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trappin
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 PRELUDE = ("-D__POPC__", "-include", "cstdint", KEEP_COMPUTE)
 
+AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
+"""On an IPU, `sin(x)` of a float is a float, whether <cmath> or <math.h> declares it."""
+
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
 NAMED_ELEMENTS = re.compile(
@@ -50,8 +53,10 @@ NAMED_ELEMENTS = re.compile(
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
 """Vectors as classes. For vectors of halves, classes are faster with GCC, which converts the elements of its own vectors one by one."""
-COMPUTE_ELSEWHERE = re.compile(r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here")
-"""Compiler errors if `compute` is also the name of something other than a declared function."""
+COMPUTE_ELSEWHERE = re.compile(
+    r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
+)
+"""Compiler errors if `compute` is also the name of something other than a declared function, or if a statement calls it."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
@@ -141,19 +146,27 @@ def _chosen_flags() -> list[str]:
 
 
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
-    """Return the table of a source, which may be empty."""
-    chosen = _chosen_flags()
-    command, other = codelet_compiler(), compiler()
+    """Return the table of a source, which may be empty.
+
+    If a compiler accepts the source only as code for the hardware, it is compiled so: some programs have no code for a host in codelets.
+    """
+    chosen, commands = _chosen_flags(), [codelet_compiler()]
+    if commands[0] != compiler():
+        commands.append(compiler())  # perhaps only this one accepts it
+    failures: list[Exception] = []
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
-        if command != other:
-            from snnc.compiler.errors import BuildError  # imported here: it takes time
+        for extra in ((), AS_HARDWARE):
+            for command in commands:
+                try:
+                    return _compile(source, copy, library, command, [*chosen, *half_flags(command)], [*flags, *extra])
+                except Exception as error:
+                    from snnc.compiler.errors import BuildError  # imported here: it takes time
 
-            try:
-                return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
-            except BuildError:
-                pass  # Perhaps only the other compiler accepts it; if neither does, the other's errors are as good.
-        return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
+                    if not isinstance(error, BuildError):
+                        raise
+                    failures.append(error)
+    raise failures[len(commands) - 1]
 
 
 def _with_vertices(table: Path, names: str) -> Path:
@@ -282,7 +295,10 @@ def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
 
 
 def _copy_out(table: Path, output: Path) -> Path:
-    """Write the table, and the library and the object next to it, to the caller's path."""
+    """Write the table, and the library and the object next to it, to the caller's path.
+
+    The table also names the library's place: build files copy only the table to another folder.
+    """
     if output.suffix != ".gp":
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -290,7 +306,7 @@ def _copy_out(table: Path, output: Path) -> Path:
     shutil.copy(table.with_name(LIBRARY), compiled)
     if table.with_name(OBJECT).is_file():
         shutil.copy(table.with_name(OBJECT), made)
-    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}", 1))
+    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}\t{compiled.resolve()}", 1))
     return output
 
 
@@ -325,6 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
         return 0
     options, others = parser.parse_known_args(arguments)
+    _forget_own_headers()
     from snnc.compiler.errors import SnncError
 
     flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
@@ -340,12 +357,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
-    inputs, output = _codelets(options.sources), options.output
+    inputs, output = _codelets(options.sources, options.output is not None), options.output
     if options.assembly:
         made = inputs[0].with_suffix(".s") if output is None else output
         write_assembly(inputs[0], made, flags)
         return made
     library = _library(options.library)
+    if not inputs:
+        with temporary_folder("snnc-codelets-") as folder:
+            empty = Path(folder) / "assembly.cpp"
+            empty.touch()
+            return _copy_out(_compiled(empty, library, flags), output)
     if len(inputs) > 1 or inputs[0].suffix == ".gp":
         table = link_codelets(inputs, library, flags)
     elif output is None:
@@ -363,8 +385,8 @@ def _library(chosen: Path | None) -> Path:
     return chosen.resolve()
 
 
-def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the C++ sources; assembly is skipped with a note, because its vertices cannot run here."""
+def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
+    """Return the sources and tables without assembly, whose vertices cannot run here; a note names what is skipped."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:
@@ -373,9 +395,17 @@ def _codelets(sources: Sequence[Path]) -> list[Path]:
         if source.suffix.lower() == ".s":
             print(f"popc: {source.name} is IPU assembly and is skipped", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
-    if not found:
+    if not found and not may_be_empty:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")
     return found
+
+
+def _forget_own_headers() -> None:
+    """Take the emulator's headers out of ``CPATH``, where ``enable.sh`` puts them: as headers of the system they cause no warnings."""
+    paths = os.environ.pop("CPATH", "").split(os.pathsep)
+    others = [path for path in paths if path and not (Path(path) / "poplar" / "Vertex.hpp").exists()]
+    if others:
+        os.environ["CPATH"] = os.pathsep.join(others)
 
 
 if __name__ == "__main__":

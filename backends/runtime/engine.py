@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
@@ -108,6 +108,19 @@ class GradientEngine(Protocol):
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
+        ...
+
+
+@runtime_checkable
+class SelectingEngine(Protocol):
+    """An engine that can read some parameters or gradients without reading all of them, which may be in the memory of a device."""
+
+    def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
+        """Return a copy of these parameters."""
+        ...
+
+    def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """Return these gradients of the last training step."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from snnc.backends.runtime.engine import (
     OptimizerValues,
     RepeatingEngine,
     ResumableEngine,
+    SelectingEngine,
     SplitEngine,
     accumulates,
 )
@@ -92,6 +93,16 @@ class EngineOfParts(EngineWrapper[Engine]):
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         assert isinstance(self.engine, GradientEngine)
         return self.between.parameters_of_whole(self.engine.gradients())
+
+    def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        assert isinstance(self.engine, SelectingEngine)
+        return self.between.parameters_of_whole(self.engine.gradients_named(self.between.names_of_parts(names)))
+
+    def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        assert isinstance(self.engine, SelectingEngine)
+        return self.between.parameters_of_whole(self.engine.parameters_named(self.between.names_of_parts(names)))
 
     def get_parameters(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

@@ -186,7 +186,7 @@ def test_a_precision_changes_what_is_trained_and_not_much_or_is_refused(tmp_path
 def test_a_package_for_poptorch_has_each_precision_or_refuses_it(row):
     graph = net().graph()
     refused = refusal(BY_NAME["poptorch"], graph, "ce_count", "sgd:0.1", STEPS, row)
-    assert (refused is not None) == (row == "precision=bfloat16" or "weights" in row)
+    assert (refused is not None) == (row in ("precision=tf32", "precision=bfloat16") or "weights" in row)
     if refused is None:
         setting, _, value = row.partition("=")
         program = lower_graph(graph, options("poptorch", loss="ce_count", optimizer="sgd:0.1", steps=STEPS, **{setting: value})).program

@@ -147,7 +147,8 @@ class Launches:
         """Return the launch that adds an operation's contribution to what the population `label` receives from outside its component."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
-            return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
+            parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
+            return self._product(op.weight, label, "forward", source + target, parts)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
         if isinstance(op, DenseInputGradient):
             return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)

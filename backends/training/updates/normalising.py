@@ -32,6 +32,7 @@ from snnc.backends.runtime.engine import (
     OptimizerValues,
     RepeatingEngine,
     ResumableEngine,
+    SelectingEngine,
     SplitEngine,
     SteppingEngine,
     samples_at_once,
@@ -129,7 +130,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        values = self.engine.get_parameters()
+        values = self._parameters()
         running = {name: values[name] for layer in self._layers for name in layer.parameters.values()}
         samples = next(iter(inputs.values())).shape[1]
         masks = self._masks.of(values.__getitem__, self.get_optimizer().updates, 0, samples) if self._masks.layers else {}
@@ -184,6 +185,18 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             return self.engine.measure(inputs, initial)
         return self.engine.forward(inputs, initial), {}
 
+    def _parameters(self) -> dict[str, Array]:
+        """Return the parameters that an update needs: those of the normalisations, and all if dropout layers draw masks."""
+        if self._masks.layers or not isinstance(self.engine, SelectingEngine):
+            return self.engine.get_parameters()
+        return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
+
+    def _gradients(self, layer: _NormLayer) -> dict[str, Array]:
+        """Return the gradients of the gain and the bias of a layer."""
+        if isinstance(self.engine, SelectingEngine):
+            return self.engine.gradients_named((layer.gain, layer.bias))
+        return self.engine.gradients()
+
     def _go_through(self, layer: _NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
         count = update.counts[layer.output]
@@ -193,7 +206,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
             sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
         else:
-            gradients, gain = self.engine.gradients(), update.values[layer.gain].astype(np.float64)
+            gradients, gain = self._gradients(layer), update.values[layer.gain].astype(np.float64)
             wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
         self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})

@@ -187,9 +187,9 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 
 def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     """Cut `found` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
-    group = (np.searchsorted(first, np.arange(found.inputs + 1), side="right") - 1)[found.source]
-    inside = (group >= 0) & (found.source < (first + count)[group]) & (found.source < found.inputs)
-    group = group[inside]
+    begin, end = (np.searchsorted(found.source, np.minimum(edge, found.inputs), side="left") for edge in (first, first + count))
+    group = np.repeat(np.arange(len(first)), end - begin)
+    inside = _ranges(begin, end - begin)
     units, each = found.target[inside] // found.length, found.outputs // found.length
     numbered, targets = _numbered(group * each + units, each, len(first), found.length)
     entries = _Entries(
@@ -205,15 +205,21 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
     every = np.arange(found.outputs + 1)  # fewer than entries, so search once for each target
     begin = np.searchsorted(stop, every, side="right")[found.target]
     end = np.searchsorted(first, every, side="left")[found.target + found.length]
-    number = np.maximum(end - begin, 0)
-    entry = np.repeat(np.arange(len(begin)), number)
-    group = np.arange(len(entry)) - np.repeat(np.cumsum(number) - number, number) + begin[entry]
+    reached = np.flatnonzero(end > begin)
+    number = (end - begin)[reached]
+    entry = np.repeat(reached, number)
+    group = _ranges(begin[reached], number)
     order = stable_order(group, len(first))
     entry, group = entry[order], group[order]
     target = np.maximum(found.target[entry], first[group])
     skipped = target - found.target[entry]
     length = np.minimum(found.target[entry] + found.length, stop[group]) - target
     return _Entries(group, found.source[entry], target, found.weight[entry] + skipped, length)
+
+
+def _ranges(first: Ints, count: Ints) -> Ints:
+    """Return the numbers of all ranges ``[first, first + count)``, one range after the other."""
+    return np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:

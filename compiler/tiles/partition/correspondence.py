@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,6 +64,10 @@ class Correspondence:
             if place.whole in values:
                 found[name] = _part_of_array(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
         return found
+
+    def names_of_parts(self, names: Collection[str]) -> list[str]:
+        """Return the parameters of the parts that correspond to parameters of the whole program."""
+        return [name for name, place in self.parameters.items() if place.whole in names]
 
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Convert parameters (or gradients, where missing ones are 0) of the parts to those of the whole program."""

@@ -166,8 +166,7 @@ public:
     config.numAttrs = 1;
   }
   /// A launch in which each team is a cluster.
-  ClusterLaunch(const Sharing &sharing, std::size_t shared)
-      : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MAX_THREADS, shared}) {}
+  ClusterLaunch(const Sharing &sharing, std::size_t shared) : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MAX_THREADS, shared}) {}
   ClusterLaunch(const ClusterLaunch &) = delete;
   ClusterLaunch &operator=(const ClusterLaunch &) = delete;
   const cudaLaunchConfig_t *get() const { return &config; }

@@ -19,9 +19,12 @@ void prepare_weights(const PreparedWeights &to, const DenseWeights &weights) {
   const int steps = steps_of(to), chunks = pieces(view.outputs, STRIP) * (STRIP / LANES);
   char *planes = static_cast<char *>(to.memory);
   const std::size_t shared = MAX_THREADS * sizeof(float);
-  if (to.use == WholeUse::SPIKES)
-    return launch_blocks(to.factors == Factors::ROUNDED ? split_spike_weights<1> : split_spike_weights<2>, chunks, MAX_THREADS, shared,
-                         view, steps, planes, scales_of(to));
+  if (to.use == WholeUse::SPIKES) {
+    const auto split = to.factors == Factors::ROUNDED ? split_spike_weights<1, false>
+                       : to.factors == Factors::TF32  ? split_spike_weights<1, true>
+                                                      : split_spike_weights<2, true>;
+    return launch_blocks(split, chunks, MAX_THREADS, shared, view, steps, planes, scales_of(to));
+  }
   const int blocks = std::min(MAX_BLOCKS, pieces(chunks * steps * 4, MAX_THREADS / LANES));
   const int parts = parts_of(to.use, to.factors);
   const auto kernel = to.factors == Factors::HALF_WEIGHTS ? split_number_weights<2, true>

@@ -101,3 +101,19 @@ def test_plans_of_products_count_blocks(cases):
     rows, columns, terms = map(int, found[6:])
     assert rows * columns * terms == int(tiles) > 1
     assert f"blocks of up to {-(-40 // rows)} x {-(-300 // terms)} by {-(-300 // terms)} x {-(-20 // columns)}, " in one
+
+
+def test_vertices_of_popnn_pick_the_first_extreme_of_constants_from_memory(cases):
+    lines = cases.run("documented", "picks").splitlines()
+    assert lines[:6] == ["value: 4.0000000", "label: 9", "value: -2.0000000", "label: 7", "value: -8", "label: 9"]
+    assert int(lines[6]) == 3 * 6 * (20 + 3 * 4), "three vertices of one tile, each as long as all its workers"
+
+
+def test_softmax_needs_only_the_codelets_of_popops(cases):
+    text = cases.run("documented", "softmax")
+    found = printed(text)
+    y, x = np.array([1, 2, 5]) / 8, np.log([1, 2, 5])
+    np.testing.assert_allclose(found["y"], y, atol=1e-6)
+    np.testing.assert_allclose(found["logs"], np.log(y), atol=1e-6)
+    np.testing.assert_allclose(found["gradient"], y * (x - y @ x), atol=1e-6)
+    assert "popnn::addCodelets" in text

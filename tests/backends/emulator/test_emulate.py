@@ -286,6 +286,24 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table
     assert popc.main([files[2]]) == BuildError.exit_code
+    # Build files that link it with the rest go on.
+    assert popc.main([files[2], "-o", str(tmp_path / "assembly.gp")]) == 0
+    assert popc.main([str(tmp_path / "assembly.gp"), files[0], "-o", str(tmp_path / "rest.gp")]) == 0
+    assert (tmp_path / "rest.gp").read_text().count("\nvertex\t") == 1
+
+
+def test_warnings_about_codelets_are_not_about_the_headers_of_the_emulator(cases, tmp_path, monkeypatch):
+    """A program's popc may be told to stop at warnings, and `enable.sh` names the headers in CPATH."""
+    monkeypatch.setenv("CPATH", str(build.include_dir()))
+    monkeypatch.setenv("CXX", "g++")
+    source = tmp_path / "halves.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#include <TileConstants.hpp>\n#include <arch/gc_tile_defines.h>\n"
+        "struct Halves : poplar::Vertex { poplar::InOut<half> x; void compute() { *x = half(2) * *x; } };\n"
+        "void twice(Halves &v) { v.compute();\n(v.compute()); }\n"
+        "struct Mine { int compute(int x) { return CTXT_WORKERS * x; }\nvoid all() { compute(1); } };\nvoid run(Mine m) { m.all(); }\n"
+    )
+    assert popc.main([str(source), "-Wall", "-Wextra", "-Wold-style-cast", "-Werror", "-o", str(tmp_path / "halves.gp")]) == 0
 
 
 def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys):
@@ -303,7 +321,7 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
             assert popc.main([str(tmp_path / f"{name}.cpp"), "--target", f'["{target}"]', "-o", parts[-1]]) == 0
     joined = tmp_path / "joined.gp"
     assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
-    assert joined.read_text().count("vertex\tThrice\t") == 1
+    assert joined.read_text().count("\nvertex\tThrice\t") == 1
     host = tmp_path / "host.cpp"
     host.write_text(THRICE)
     build.compile_program([host], tmp_path / "host", flags=["-O0"])
@@ -312,6 +330,18 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     (tmp_path / "foreign.gp").write_text("!<arch>")
     assert popc.main([parts[0], str(tmp_path / "foreign.gp"), "-o", str(joined)]) == BuildError.exit_code
     assert "foreign.gp.o is missing" in capsys.readouterr().err
+
+
+def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path):
+    """Without `__IPU__` this one needs a library of the host, as headers that host and codelets share may."""
+    source = tmp_path / "hardware.cpp"
+    source.write_text(
+        "#ifdef __IPU__\n#include <poplar/HalfFloat.hpp>\n#else\n#include <library_of_the_host.hpp>\n#endif\n"
+        "#include <poplar/Vertex.hpp>\n#include <cmath>\n"
+        "struct Angle : poplar::Vertex { poplar::InOut<float> x; void compute() { *x = atan2(*x, 1.f) + 1.f; } };\n"
+    )
+    assert popc.main([str(source), "-Wdouble-promotion", "-Werror", "-o", str(tmp_path / "hardware.gp")]) == 0
+    assert "vertex\tAngle\t" in (tmp_path / "hardware.gp").read_text()
 
 
 def test_popc_writes_assembly(cases, tmp_path):
