@@ -14,6 +14,7 @@ from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE, is_wide, unknown_cases
 
+from snnc.backends.cpu import build as cpu_build
 from snnc.backends.cuda import build as cuda_build
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 from snnc.backends.poplar import build as poplar_build
@@ -76,10 +77,11 @@ def _short_searches(request):
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_level(request):
-    """Compile checks of CUDA programs, and Poplar projects of any size, without optimisation unless all cases run: they share objects."""
+    """Compile what differs between projects without optimisation unless all cases run; checks of CUDA programs share objects."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--wide"):
             patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
+            patch.setattr(cpu_build, "OWN_LEVEL", "-O0")
             patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
             patch.setenv(FLAGS, " ".join(cuda_build.HOST_FLAGS))
         yield

@@ -55,6 +55,7 @@ def test_the_wheel_holds_nothing_else(wheel):
     assert sorted(set(held) - set(wanted())) == []
 
 
+@pytest.mark.wide
 def test_every_module_of_a_fresh_install_imports(wheel, tmp_path):
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(tmp_path), str(wheel)]
     subprocess.run(command, check=True, timeout=120)

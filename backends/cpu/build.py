@@ -48,11 +48,13 @@ MARCH: Final = "SNNC_MARCH"
 LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
 """Optimisation levels: of the sources in `HOT`, and of those in `PLAIN`."""
+OWN_LEVEL: Final = LEVEL
+"""Optimisation level of the sources in `OWN`; in most networks the shared sources do the work."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 
 
-def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Path:
+def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None) -> Path:
     """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened.
@@ -64,7 +66,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     flags
         Additional compiler flags, for example for a sanitizer.
     level
-        Optimisation flag of the project's own sources; in most networks the shared sources do the work.
+        Optimisation flag of the project's own sources; the default is `OWN_LEVEL`.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     BuildError
         The project does not compile.
     """
-    folder = Path(folder)
+    folder, level = Path(folder), level or OWN_LEVEL
     command = compiler()
     every = (*common_flags(command), f"-march={os.environ.get(MARCH) or 'native'}", *FLAGS, *flags)
     identity = [*command, compiler_version(command), *every, machine_id()]

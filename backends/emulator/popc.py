@@ -1,7 +1,8 @@
 """Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
 
-``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and the libraries next to it; without ``-o`` both
-go to the cache. It accepts the usual flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
+``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table, and next to it the library and the object file;
+without ``-o`` these go to the cache. Several sources, and tables that popc wrote before, are linked into one library. It accepts the usual
+flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 # These names let the discovery find and call compute() even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
+PRELUDE = ("-D__POPC__", "-include", "cstdint", KEEP_COMPUTE)
+
+AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
+"""On an IPU, `sin(x)` of a float is a float, whether <cmath> or <math.h> declares it."""
 
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
@@ -48,13 +53,17 @@ NAMED_ELEMENTS = re.compile(
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
 """Vectors as classes. For vectors of halves, classes are faster with GCC, which converts the elements of its own vectors one by one."""
-COMPUTE_ELSEWHERE = re.compile(r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here")
-"""Compiler errors if `compute` is also the name of something other than a declared function."""
+COMPUTE_ELSEWHERE = re.compile(
+    r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
+)
+"""Compiler errors if `compute` is also the name of something other than a declared function, or if a statement calls it."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
-MOST_ATTEMPTS = 24
+MAX_ATTEMPTS = 24
+LIBRARY, OBJECT = "codelets.so", "codelets.o"
+"""Files next to the table."""
 
 
 def codelet_compiler() -> list[str]:
@@ -93,18 +102,89 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     BuildError
         The file does not compile, or holds no vertex that can run.
     """
-    chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
-    command, other = codelet_compiler(), compiler()
+    return _with_vertices(_compiled(source, library, flags), source.name)
+
+
+def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
+    """Compile sources, link them with the objects of tables (``.gp``), and return the path of the table of them all.
+
+    One source may call functions that another defines, and need not have vertices of its own.
+
+    Raises
+    ------
+    BuildError
+        A file does not compile, a table was not written by this popc, or there is no vertex that can run.
+    """
+    found = (_object(file, library, flags) for file in inputs)
+    # Build files compile a source once for each target; here the objects are equal.
+    objects = list({made.read_bytes(): made for made in found}.values())
+    command, chosen = compiler(), _chosen_flags()
+    names = ", ".join(file.name for file in inputs)
+    key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
+
+    def build(folder: Path) -> None:
+        _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
+        _write_table(folder, _types(folder / LIBRARY))
+
+    return _with_vertices(cached_file(f"codelets/{key}", "codelets.gp", build), names)
+
+
+def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
+    """Return the object file of a source or of a table."""
+    if file.suffix != ".gp":
+        return _compiled(file, library, flags).with_name(OBJECT)
+    made = file.with_suffix(".gp.o")
+    if not made.is_file():
+        from snnc.compiler.errors import BuildError  # imported here: it takes time
+
+        raise BuildError(f"{file}: {made.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
+    return made
+
+
+def _chosen_flags() -> list[str]:
+    return shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
+
+
+def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
+    """Return the table of a source, which may be empty.
+
+    If a compiler accepts the source only as code for the hardware, it is compiled so: some programs have no code for a host in codelets.
+    """
+    chosen, commands = _chosen_flags(), [codelet_compiler()]
+    if commands[0] != compiler():
+        commands.append(compiler())  # perhaps only this one accepts it
+    failures: list[Exception] = []
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
-        if command != other:
-            from snnc.compiler.errors import BuildError  # imported here: it takes time
+        for extra in ((), AS_HARDWARE):
+            for command in commands:
+                try:
+                    return _compile(source, copy, library, command, [*chosen, *half_flags(command)], [*flags, *extra])
+                except Exception as error:
+                    from snnc.compiler.errors import BuildError  # imported here: it takes time
 
-            try:
-                return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
-            except BuildError:
-                pass  # Perhaps only the other compiler accepts it; if neither does, the other's errors are as good.
-        return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
+                    if not isinstance(error, BuildError):
+                        raise
+                    failures.append(error)
+    raise failures[len(commands) - 1]
+
+
+def _with_vertices(table: Path, names: str) -> Path:
+    """Return the table.
+
+    Raises
+    ------
+    BuildError
+        It lists no vertex.
+    """
+    if "\nvertex\t" not in table.read_text():
+        from snnc.compiler.errors import BuildError  # not needed if there are vertices
+
+        raise BuildError(
+            f"{names} holds no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
+            "a template makes one where it is instantiated, as in: template class Scale<float>;"
+        )
+    return table
 
 
 def half_flags(command: Sequence[str]) -> list[str]:
@@ -116,11 +196,16 @@ def half_flags(command: Sequence[str]) -> list[str]:
 
 
 def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
-    meant = [*common_flags(command), *chosen, "-D__POPC__", "-include", "cstdint", KEEP_COMPUTE, *flags]
-    options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
+    meant = [*common_flags(command), *chosen, *PRELUDE, *flags]
+    options = _options(source, command, chosen, flags)
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
     key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _text_of_file()])
     return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
+
+
+def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> list[str]:
+    meant = [*common_flags(command), *chosen, *PRELUDE, *flags]
+    return [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
 
 
 def _text_of_file() -> bytes:
@@ -129,22 +214,29 @@ def _text_of_file() -> bytes:
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
-    output = folder / "codelets.so"
+    output, made = folder / LIBRARY, folder / OBJECT
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
     debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information
-    link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
+    rest = [*debug, "-c", "-o", str(made)]
     flags = list(command)
     if not clang and HALF_VECTORS.search(source.read_text(errors="replace")):
         flags.append(HALF_CLASSES)
     with temporary_folder("snnc-codelets-") as scratch:
-        written = _compile_adapted(source, Path(scratch), flags, [*debug, "-o", str(output), *link], clang)
+        written = _compile_adapted(source, Path(scratch), flags, rest, clang)
+        _link([made], output, command, library)
         types = _types(output)
         if HALF_CLASSES in written and any("snnc_vector" in vertex.name for vertex in types):
             # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
             written.remove(HALF_CLASSES)
-            _compile_adapted(source, Path(scratch), written, [*debug, "-o", str(output), *link], clang)
+            _compile_adapted(source, Path(scratch), written, rest, clang)
+            _link([made], output, command, library)
             types = _types(output)
-    _write_table(source, folder, types)
+    _write_table(folder, types)
+
+
+def _link(objects: Sequence[Path], output: Path, command: Sequence[str], library: Path) -> None:
+    rest = ["-shared", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(output)]
+    run_compiler([*command, *map(str, objects), *rest], ", ".join(made.name for made in objects))
 
 
 def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> list[str]:
@@ -158,7 +250,7 @@ def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Se
     from snnc.compiler.errors import BuildError  # not needed if the cache has the table
 
     used, name = list(flags), source.name
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         try:
             run_compiler([*used, str(source), *rest], name)
             return used
@@ -171,7 +263,7 @@ def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Se
             if changed is None:
                 raise
             used = changed
-    raise BuildError(f"{name} does not compile after {MOST_ATTEMPTS} adaptations")
+    raise BuildError(f"{name} does not compile after {MAX_ATTEMPTS} adaptations")
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
@@ -191,15 +283,8 @@ def _types(output: Path) -> list[VertexType]:
     return vertex_types(output)
 
 
-def _write_table(source: Path, folder: Path, types: Sequence[VertexType]) -> None:
-    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
-
-    if not types:
-        raise BuildError(
-            f"{source.name} holds no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
-            "a template makes one where it is instantiated, as in: template class Scale<float>;"
-        )
-    lines = ["popc\t1", "library\tcodelets.so"]
+def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
+    lines = ["popc\t1", f"library\t{LIBRARY}"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
         lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
@@ -209,53 +294,87 @@ def _write_table(source: Path, folder: Path, types: Sequence[VertexType]) -> Non
     (folder / "codelets.gp").write_text("\n".join(lines) + "\n")
 
 
-def _copy_out(tables: Sequence[Path], output: Path) -> Path:
-    """Write one table of all codelets, and the libraries next to it, to the caller's path."""
+def _copy_out(table: Path, output: Path) -> Path:
+    """Write the table, and the library and the object next to it, to the caller's path.
+
+    The table also names the library's place: build files copy only the table to another folder.
+    """
     if output.suffix != ".gp":
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
-    lines = ["popc\t1"]
-    for number, table in enumerate(tables):
-        compiled = output.with_suffix(f".gp{number or ''}.so")
-        shutil.copy(table.with_name("codelets.so"), compiled)
-        lines.append(f"library\t{compiled.name}")
-        lines += [line for line in table.read_text().splitlines() if line.startswith(("vertex\t", "field\t"))]
-    output.write_text("\n".join(lines) + "\n")
+    compiled, made = output.with_suffix(".gp.so"), output.with_suffix(".gp.o")
+    shutil.copy(table.with_name(LIBRARY), compiled)
+    if table.with_name(OBJECT).is_file():
+        shutil.copy(table.with_name(OBJECT), made)
+    output.write_text(table.read_text().replace(f"library\t{LIBRARY}", f"library\t{compiled.name}\t{compiled.resolve()}", 1))
     return output
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0 on success."""
+def write_assembly(source: Path, output: Path, flags: Sequence[str]) -> None:
+    """Write the assembly of this machine, not of an IPU, for a source."""
+    command = compiler()
+    with temporary_folder("snnc-codelets-") as folder:
+        copy = portable_copy(source, Path(folder))
+        run_compiler([*command, *_options(source, command, _chosen_flags(), flags), "-S", str(copy), "-o", str(output)], source.name)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
     )
-    parser.add_argument("sources", type=Path, nargs="+", metavar="source")
+    parser.add_argument("sources", type=Path, nargs="+", metavar="source", help="C++ file, or table (.gp) that popc wrote")
     parser.add_argument("-o", dest="output", type=Path, help="folder, or file ending in .gp")
     parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built if missing)")
     parser.add_argument("--flags", default="", help="flags for the C++ compiler, as one text")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("-S", "--S", dest="assembly", action="store_true", help="write assembly of this machine")
     parser.add_argument("--target", "-target", default="", help="accepted and ignored: codelets run on this machine")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of the API and of the C++ compiler")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0 on success."""
+    parser = _parser()
     if {"-v", "--version"} & set(sys.argv[1:] if arguments is None else arguments):
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
         return 0
     options, others = parser.parse_known_args(arguments)
+    _forget_own_headers()
     from snnc.compiler.errors import SnncError
 
     flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
     # The emulator chooses the level of optimisation: results must not depend on it.
     flags += [flag for flag in others if not flag.startswith(("-O", "-g", "-m"))]
     try:
-        tables = [compile_codelets(source, _library(options.library), flags) for source in _codelets(options.sources)]
+        made = _run(options, flags)
     except SnncError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    if options.output is None and len(tables) > 1:
-        print("popc: several sources need -o", file=sys.stderr)
-        return 2
-    print(f"table: {tables[0] if options.output is None else _copy_out(tables, options.output).resolve()}")
+    print(f"table: {made.resolve()}")
     return 0
+
+
+def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
+    inputs, output = _codelets(options.sources, options.output is not None), options.output
+    if options.assembly:
+        made = inputs[0].with_suffix(".s") if output is None else output
+        write_assembly(inputs[0], made, flags)
+        return made
+    library = _library(options.library)
+    if not inputs:
+        with temporary_folder("snnc-codelets-") as folder:
+            empty = Path(folder) / "assembly.cpp"
+            empty.touch()
+            return _copy_out(_compiled(empty, library, flags), output)
+    if len(inputs) > 1 or inputs[0].suffix == ".gp":
+        table = link_codelets(inputs, library, flags)
+    elif output is None:
+        table = compile_codelets(inputs[0], library, flags)
+    else:
+        table = _compiled(inputs[0], library, flags)  # another call may link it with the vertices
+    return table if output is None else _copy_out(table, output)
 
 
 def _library(chosen: Path | None) -> Path:
@@ -266,8 +385,8 @@ def _library(chosen: Path | None) -> Path:
     return chosen.resolve()
 
 
-def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the C++ sources; assembly is skipped with a note, because its vertices cannot run here."""
+def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
+    """Return the sources and tables without assembly, whose vertices cannot run here; a note names what is skipped."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:
@@ -276,9 +395,17 @@ def _codelets(sources: Sequence[Path]) -> list[Path]:
         if source.suffix.lower() == ".s":
             print(f"popc: {source.name} is IPU assembly and is skipped", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
-    if not found:
+    if not found and not may_be_empty:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")
     return found
+
+
+def _forget_own_headers() -> None:
+    """Take the emulator's headers out of ``CPATH``, where ``enable.sh`` puts them: as headers of the system they cause no warnings."""
+    paths = os.environ.pop("CPATH", "").split(os.pathsep)
+    others = [path for path in paths if path and not (Path(path) / "poplar" / "Vertex.hpp").exists()]
+    if others:
+        os.environ["CPATH"] = os.pathsep.join(others)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
     return {"loss": first.loss, "activity": first.activity, "conditions": first.conditions.to_data()}
 
 
-def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:
+def prepare_here(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:
+    """Run one preparation in this process and return its answer."""
     if what == NUMBERS:
         return _numbers(workload, folder)
     if what == PROBLEM:
@@ -104,7 +105,7 @@ def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str,
 def main() -> None:
     """Run the preparation that the command line names."""
     what, folder, mode = sys.argv[1:]
-    print(json.dumps(_answer(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
+    print(json.dumps(prepare_here(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
 
 
 if __name__ == "__main__":

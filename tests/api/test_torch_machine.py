@@ -121,6 +121,7 @@ def test_a_copy_builds_its_program_when_it_first_runs(layer):
         close(moved, Same(dict(other.named_parameters()))(x))
 
 
+@pytest.mark.wide
 def test_float16_rounds_what_the_backward_pass_reads_of_the_past(machine):
     gradients, x = [], inputs()
     for precision in ("float32", "float16"):
@@ -131,6 +132,7 @@ def test_float16_rounds_what_the_backward_pass_reads_of_the_past(machine):
     assert 0 < error < 2**-8
 
 
+@pytest.mark.wide
 def test_dropout_draws_the_masks_of_the_processor(machine):
     found, x = [], inputs()
     for options in ({"target": machine, "steps": T, "batch": B}, {}):
@@ -163,6 +165,7 @@ def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
         assert refused.value.code == "SNNC-E507"
 
 
+@pytest.mark.wide
 def test_a_gradient_window_does_not_cut_the_gradients_of_inputs():
     found, spikes = [], (inputs() > 0.5).float()
     for kind in ("spikes", "values"):
@@ -189,6 +192,7 @@ def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
         close(one, wanted)
 
 
+@pytest.mark.wide
 def test_a_half_past_changes_gradients_as_it_does_on_the_processor(machine):
     half = [Module(network(), precision="float16", **OPTIONS, **sizes) for sizes in ({"target": machine, "steps": T, "batch": B}, {})]
     found = []

@@ -95,7 +95,7 @@ def test_the_processor_has_the_same_bits(case):
         assert_same_bits(engine.forward(given, {}), wanted)
 
 
-@pytest.mark.representative("values")
+@pytest.mark.wide
 def test_the_gpu_program_has_the_same_bits(case):
     program, given, wanted = case
     with cuda_projects.opened(program) as engine:

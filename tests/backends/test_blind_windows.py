@@ -90,7 +90,7 @@ def test_the_processor_runs_and_trains_them(program):
         assert_as_the_reference(engine, program)
 
 
-@pytest.mark.representative("one dimension")
+@pytest.mark.wide
 def test_the_gpu_program_runs_and_trains_them(program):
     with cuda_projects.opened(program) as engine:
         assert_as_the_reference(engine, program)

@@ -140,6 +140,7 @@ def mapped(tile_bytes, **options):
     return make_plan(wide(), replace(machine(120, 2), tile_bytes=tile_bytes), steps=STEPS, batch=BATCH, **options)
 
 
+@pytest.mark.wide
 def test_rows_are_packed_only_where_nothing_fits_without():
     roomy, tight = mapped(60_000), mapped(40_000)
     assert not any(connection.packed for connection in roomy.connections)
@@ -150,6 +151,7 @@ def test_rows_are_packed_only_where_nothing_fits_without():
     assert plan_from_json(plan_to_json(tight)) == tight
 
 
+@pytest.mark.wide
 def test_a_network_that_fits_packed_is_predicted_as_emulated(tmp_path):
     inputs, _ = Project(wide(), None, tmp_path).data()
     seen = measure_activity(wide(), inputs, "the data")

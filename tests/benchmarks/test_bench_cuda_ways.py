@@ -16,11 +16,12 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
 from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
-from snnc.benchmarks.cuda import command, lines, ways
+from snnc.benchmarks.cuda import command, lines, preparation, ways
 from snnc.benchmarks.cuda.command import CudaBenchOptions
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import prepare_workloads, versions_of
+from snnc.benchmarks.cuda.preparation_process import prepare_here
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
 from snnc.cli import main as cli
@@ -74,6 +75,7 @@ def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 
 
+@pytest.mark.wide
 def test_all_ways_are_rows_where_all_are_asked_for(stub, files):
     rows, left_out = measure(SMALL, files, [BenchLine(stub("slow", "right", "dies"))], replace(SETTINGS, ways=ways.ALL), lambda text: None)
     assert [row["variant"] for row in rows] == ["slow", "right"]
@@ -94,6 +96,7 @@ def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it
     assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.STORED_TRIAL), ("right", ways.TRIAL)]
 
 
+@pytest.mark.wide
 def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, files, monkeypatch):
     opened, tried = lines.opened, []
 
@@ -109,6 +112,7 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
     assert tried.count("right") == 2
 
 
+@pytest.mark.wide
 def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, monkeypatch):
     opened, spans = lines.opened, {}
 
@@ -203,8 +207,9 @@ def test_versions_come_from_processes_and_what_is_missing_is_told(stub):
 
 @pytest.fixture
 def suite(monkeypatch, stub, cache):
-    """Run the suite on stub engines, the CPU in the place of a device."""
+    """Run the suite on stub engines, the CPU in the place of a device; preparations run in this process, which has imported snnc."""
     monkeypatch.setenv(CHECK_ON_HOST, "1")
+    monkeypatch.setattr(preparation, "prepare", lambda what, folder, workload, _, mode="": prepare_here(what, folder, mode, workload))
     monkeypatch.setattr(command, "CUDA_ENTRIES", (stub("right", "slow"), stub("right", engine="peer")))
 
     def run(chosen, path, told=None, engines=(), **options):
@@ -253,6 +258,7 @@ def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_m
     assert measured == [("small", [("stub", ways.STORED_TRIAL)])]
 
 
+@pytest.mark.wide
 def test_rows_of_other_versions_are_measured_anew(suite, tmp_path):
     path = tmp_path / "rows.json"
     data = suite([SMALL], path, engines=["peer"])

@@ -40,13 +40,16 @@ if(EXISTS "${_poplar_prefix}/bin/launcher")
   set_property(GLOBAL PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
 endif()
 
-# popc, for custom commands.
+# popc, for custom commands; popc_bin is the target's name in the SDK.
 if(EXISTS "${_poplar_prefix}/bin/popc")
   set(POPC_EXECUTABLE "${_poplar_prefix}/bin/popc")
-  if(NOT TARGET popc)
-    add_executable(popc IMPORTED)
-    set_target_properties(popc PROPERTIES IMPORTED_LOCATION "${POPC_EXECUTABLE}" IMPORTED_GLOBAL TRUE)
-  endif()
+  foreach(_poplar_command popc popc_bin)
+    if(NOT TARGET ${_poplar_command})
+      add_executable(${_poplar_command} IMPORTED)
+      set_target_properties(${_poplar_command} PROPERTIES IMPORTED_LOCATION "${POPC_EXECUTABLE}" IMPORTED_GLOBAL TRUE)
+    endif()
+  endforeach()
+  unset(_poplar_command)
 endif()
 
 # poplar_add_codelets(<target> OUTPUT <file.gp> SOURCES <file.cpp>... [FLAGS <flag>...]): a target that compiles codelets with popc.

@@ -39,7 +39,8 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
   type->codeBytes = codeBytes;
   std::uint32_t offset = 16;
   for (const FieldSpec &f : fields) {
-    type->fields.push_back({f.name, offset, FieldKind::Vector, f.direction, f.type, Layout::Span, std::uint32_t(f.type.size())});
+    const FieldKind kindOfField = f.single ? FieldKind::Scalar : FieldKind::Vector;
+    type->fields.push_back({f.name, offset, kindOfField, f.direction, f.type, Layout::Span, std::uint32_t(f.type.size())});
     offset += sizeof(Slot);
   }
   type->builtinKind = kind.name;
@@ -51,7 +52,7 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
 /// For executables: libpoplar looks it up by name if PopLibs are linked.
 extern "C" bool snncMakeBuiltin(VertexType &type) {
   for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &permuteKind, &drawKind, &quarterCastKind,
-                                   &ctcKind})
+                                   &ctcKind, &classPickKind})
     if (type.builtinKind == kind->name) {
       fillIn(type, *kind);
       return true;

@@ -32,6 +32,8 @@ struct FieldSpec {
   std::string name;
   poplar::core::Direction direction;
   Type type;
+  /// One element, not a vector.
+  bool single = false;
 };
 
 /// State of a vertex: a pointer to the data shared by its type, then one slot for each field.
@@ -49,7 +51,7 @@ struct BuiltinKind {
   Compute compute;
   std::shared_ptr<const void> (*read)(const std::string &bytes);
 };
-extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind, ctcKind;
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind, ctcKind, classPickKind;
 
 template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
   auto shared = std::make_shared<Shared>();

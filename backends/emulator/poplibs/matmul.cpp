@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include <poputil/exceptions.hpp>
 
@@ -188,10 +189,14 @@ Tensor product(Graph &graph, const Tensor &A, const Tensor &B, Type type, poplar
   return out;
 }
 
-/// An operand whose blocks are on the tiles where the product reads them first.
-Tensor operand(Graph &graph, Type type, const std::vector<std::size_t> &a, const std::vector<std::size_t> &b, bool left, const std::string &name) {
+void checkShapes(const std::vector<std::size_t> &a, const std::vector<std::size_t> &b, const std::string &name) {
   if (a.size() != 3 || b.size() != 3 || a[0] != b[0] || a[2] != b[1])
     throw poputil::poplibs_error(name + ": these shapes cannot be multiplied");
+}
+
+/// An operand whose blocks are on the tiles where the product reads them first.
+Tensor operand(Graph &graph, Type type, const std::vector<std::size_t> &a, const std::vector<std::size_t> &b, bool left, const std::string &name) {
+  checkShapes(a, b, name);
   const std::size_t m = a[1], k = a[2], n = b[2];
   const Grid grid = chooseGrid(graph, a[0], m, n, k, type);
   const Tensor result = graph.addVariable(type, left ? a : b, name);
@@ -329,6 +334,22 @@ Tensor createMatMulOutput(Graph &graph, const Type &inputType, const Type &outpu
   const Tensor out = graph.addVariable(outputType, {1, a[1], b[2]}, nameOf(context));
   mapProduct(graph, out, chooseGrid(graph, 1, a[1], b[2], a[2], inputType));
   return out[0];
+}
+
+void matMulGroupedReportPlan(std::ostream &out, const Graph &graph, const Type &inputType, const Type &outputType, const Shape &aShape,
+                             const Shape &bShape, const OptionFlags &, PlanningCache *) {
+  checkShapes(aShape, bShape, "matMul");
+  const std::size_t m = aShape[1], k = aShape[2], n = bShape[2];
+  const Grid grid = chooseGrid(graph, aShape[0], m, n, k, inputType);
+  const Block block{std::uint32_t(most(m, grid.m)), std::uint32_t(most(k, grid.k)), std::uint32_t(most(n, grid.n)), inputType, outputType};
+  out << aShape[0] << " products of " << m << " x " << k << " by " << k << " x " << n << ", " << inputType << " to " << outputType << ": rows in "
+      << grid.m << ", columns in " << grid.n << ", terms in " << grid.k << " parts; blocks of up to " << block.m << " x " << block.k << " by "
+      << block.k << " x " << block.n << ", " << blockCycles(graph, block) << " cycles each\n";
+}
+
+void matMulReportPlan(std::ostream &out, const Graph &graph, const Type &inputType, const Type &outputType, const Shape &aShape,
+                      const Shape &bShape, const OptionFlags &options, PlanningCache *cache) {
+  matMulGroupedReportPlan(out, graph, inputType, outputType, grouped(aShape, true), grouped(bShape, false), options, cache);
 }
 
 Tensor transposeGroupedMatrix(const Tensor &A) { return A.dimShuffle({0, 2, 1}); }

@@ -82,6 +82,9 @@ Tensor ofRows(Graph &graph, const Tensor &rows, popops::Operation op, const popl
   return out.expand({1});
 }
 
+/// PopLibs compose softmax of vertices of popops; the other functions have vertices of their own.
+const char *libraryOf(NonLinearityType type) { return isSoftmax(type) ? "popops" : "popnn"; }
+
 void softmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog, const std::string &name) {
   const std::size_t n = t.dim(t.rank() - 1);
   const Tensor in = t.reshape({t.numElements() / std::max<std::size_t>(1, n), n}), to = out.reshape(in.shape());
@@ -93,7 +96,7 @@ void softmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog,
 
 /// The maximum is subtracted first, so that no exponential is too large and one of them is 1.
 void logSoftmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &prog, const std::string &name) {
-  requireLibrary(graph, "popnn");
+  requireLibrary(graph, "popops");
   if (t.rank() == 0 || t.numElements() == 0)
     throw poputil::poplibs_error(name + ": a tensor of shape " + t.shapeToString() + " has no rows");
   const Tensor in = t.reshape({t.numElements() / t.dim(t.rank() - 1), t.dim(t.rank() - 1)}), to = out.reshape(in.shape());
@@ -119,7 +122,7 @@ void logSoftmaxInPlace(Graph &graph, Tensor t, Sequence &prog, const DebugContex
 }
 
 void nonLinearityInPlace(Graph &graph, NonLinearityType type, Tensor t, Sequence &prog, const DebugContext &context, const OptionFlags &) {
-  requireLibrary(graph, "popnn");
+  requireLibrary(graph, libraryOf(type));
   const std::string name = contextName(context, "nonLinearity");
   if (isSoftmax(type))
     softmaxTo(graph, t, t, prog, name);
@@ -128,7 +131,7 @@ void nonLinearityInPlace(Graph &graph, NonLinearityType type, Tensor t, Sequence
 }
 
 Tensor nonLinearity(Graph &graph, NonLinearityType type, Tensor t, Sequence &prog, const DebugContext &context, const OptionFlags &) {
-  requireLibrary(graph, "popnn");
+  requireLibrary(graph, libraryOf(type));
   const std::string name = contextName(context, "nonLinearity");
   const Tensor out = outputLike(graph, t.elementType(), t.shape(), {t}, name + "/Out");
   if (isSoftmax(type))
@@ -140,7 +143,7 @@ Tensor nonLinearity(Graph &graph, NonLinearityType type, Tensor t, Sequence &pro
 
 Tensor nonLinearityInputGradient(Graph &graph, NonLinearityType type, Tensor out, Tensor outGradient, Sequence &prog, const DebugContext &context,
                                  const OptionFlags &) {
-  requireLibrary(graph, "popnn");
+  requireLibrary(graph, libraryOf(type));
   const std::string name = contextName(context, "nonLinearityGradient");
   const Tensor result = outputLike(graph, out.elementType(), out.shape(), {outGradient, out}, name + "/Out");
   if (!isSoftmax(type)) {

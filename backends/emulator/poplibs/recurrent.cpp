@@ -43,6 +43,22 @@ constexpr const char *knownOptions[] = {"availableMemoryProportion",
 
 } // namespace
 
+void overSteps(Graph &graph, std::size_t steps, bool backwards, const std::string &name, Sequence &prog, const StepBody &body) {
+  prog.add(popops::countedLoop(
+      graph, steps,
+      [&](const Tensor &counter) {
+        Sequence round(name);
+        Tensor index = counter;
+        if (backwards) {
+          index = graph.clone(counter, name + "/index");
+          mapTo(graph, Sub(Const(unsigned(steps - 1)), _1), {counter}, index, round, name + "/index");
+        }
+        body(index, round);
+        return round;
+      },
+      name));
+}
+
 Recurrence::Recurrence(Graph &graph_, const popnn::rnn::RnnParams &params, popnn::NonLinearityType cell_, popnn::NonLinearityType gates_,
                        const poplar::OptionFlags &options, std::string name_)
     : graph(graph_), type(params.dataType), steps(params.maxTimeSteps), batch(params.batchSize), name(std::move(name_)), cell(cell_),
@@ -84,20 +100,8 @@ void Recurrence::setStep(const Tensor &sequence, const Tensor &value, const Tens
   popops::dynamicUpdate(graph, sequence, value.expand({0}), index, {0}, {1}, prog, name + "/step");
 }
 
-void Recurrence::overSteps(bool backwards, Sequence &prog, const std::function<void(const Tensor &, Sequence &)> &body) const {
-  prog.add(popops::countedLoop(
-      graph, steps,
-      [&](const Tensor &counter) {
-        Sequence round(name);
-        Tensor index = counter;
-        if (backwards) {
-          index = graph.clone(counter, name + "/index");
-          mapTo(graph, Sub(Const(unsigned(steps - 1)), _1), {counter}, index, round, name + "/index");
-        }
-        body(index, round);
-        return round;
-      },
-      name));
+void Recurrence::overSteps(bool backwards, Sequence &prog, const StepBody &body) const {
+  poplibs::overSteps(graph, steps, backwards, name, prog, body);
 }
 
 Tensor Recurrence::map(const Expr &expression, const std::vector<Tensor> &tensors, Sequence &prog) const {

@@ -13,6 +13,13 @@
 
 namespace poplibs {
 
+/// Adds the program of a step, whose index is a tensor.
+using StepBody = std::function<void(const Tensor &index, poplar::program::Sequence &prog)>;
+
+/// A loop over steps, in order or from the last one backward.
+void overSteps(Graph &graph, std::size_t steps, bool backwards, const std::string &name, poplar::program::Sequence &prog,
+               const StepBody &body);
+
 /// A recurrent layer under construction: its graph, its sizes and the name of its tensors.
 struct Recurrence {
   Graph &graph;
@@ -32,8 +39,7 @@ struct Recurrence {
   Tensor stepOf(const Tensor &sequence, const Tensor &index, poplar::program::Sequence &prog) const;
   void setStep(const Tensor &sequence, const Tensor &value, const Tensor &index, poplar::program::Sequence &prog) const;
   /// body(index, prog) for every step, in order or from the last one backward.
-  void overSteps(bool backwards, poplar::program::Sequence &prog,
-                 const std::function<void(const Tensor &, poplar::program::Sequence &)> &body) const;
+  void overSteps(bool backwards, poplar::program::Sequence &prog, const StepBody &body) const;
 
   Tensor map(const popops::expr::Expr &expression, const std::vector<Tensor> &tensors, poplar::program::Sequence &prog) const;
   Tensor activated(popnn::NonLinearityType type, const Tensor &t, poplar::program::Sequence &prog) const;

@@ -76,6 +76,12 @@ std::vector<std::string> splitTabs(const std::string &line) {
   return words;
 }
 
+/// The path of a library: in the table's folder, or, if only the table was copied to another folder, where popc wrote it.
+std::string libraryOf(const std::vector<std::string> &words, const std::string &folder) {
+  const std::string beside = words[1][0] == '/' ? words[1] : folder + words[1];
+  return words.size() > 2 && !std::ifstream(beside) ? words[2] : beside;
+}
+
 std::uintptr_t loadLibrary(const std::string &path) {
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
@@ -122,7 +128,7 @@ std::string findFile(const std::string &path) {
       return source;
   }
   throw file_load_error("codelet file '" + path + "' cannot be read: it is not in the folder where the program runs, nor in $SNNC_CODELET_PATH; " +
-                        "name it behind the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
+                        "name it after the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
 }
 
 } // namespace
@@ -158,8 +164,8 @@ void CodeletLibrary::loadTable(const std::string &path) {
   CodeletTable table;
   for (std::string line; std::getline(file, line); table.text += line + "\n") {
     const std::vector<std::string> words = splitTabs(line);
-    if (words.size() == 2 && words[0] == "library")
-      table.libraries.push_back(words[1][0] == '/' ? words[1] : whole.substr(0, whole.rfind('/') + 1) + words[1]);
+    if (words.size() >= 2 && words[0] == "library")
+      table.libraries.push_back(libraryOf(words, whole.substr(0, whole.rfind('/') + 1)));
   }
   addTable(table, path);
 }
@@ -181,7 +187,7 @@ void CodeletLibrary::readTable(const CodeletTable &table, const std::string &nam
   VertexType *type = nullptr;
   while (std::getline(file, line)) {
     const std::vector<std::string> words = splitTabs(line);
-    if (words.size() == 2 && words[0] == "library") {
+    if (words.size() >= 2 && words[0] == "library") {
       if (libraries == table.libraries.size())
         throw file_load_error("'" + name + "' names a library that it lacks: " + words[1]);
       base = loadLibrary(table.libraries[libraries++]);

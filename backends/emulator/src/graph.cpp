@@ -366,6 +366,48 @@ std::vector<HostValue> fromHalves(ArrayRef<std::uint16_t> bits) {
 
 } // namespace
 
+namespace {
+
+template <class T> std::vector<HostValue> readAs(const void *values, std::size_t n) {
+  const T *begin = static_cast<const T *>(values);
+  return std::vector<HostValue>(begin, begin + n);
+}
+
+template <class Signed, class Unsigned> std::vector<HostValue> readIntegers(const void *values, std::size_t n, bool isSigned) {
+  return isSigned ? readAs<Signed>(values, n) : readAs<Unsigned>(values, n);
+}
+
+} // namespace
+
+Tensor Graph::addConstant(const Type &type, ArrayRef<std::size_t> shape, const void *values, const TypeTraits &traits, bool broadcast,
+                          const DebugContext &context) {
+  std::size_t n = 1;
+  for (std::size_t d : shape)
+    n *= d;
+  if (broadcast)
+    n = 1;
+  const bool isFloat = traits.isFloat, isSigned = traits.isSigned;
+  switch (traits.size) {
+  case 1:
+    if (!isFloat)
+      return addConstantValues(type, shape, readIntegers<std::int8_t, std::uint8_t>(values, n, isSigned), context);
+    break;
+  case 2:
+    if (isFloat)
+      return addConstantValues(type, shape, fromHalves(ArrayRef<std::uint16_t>(static_cast<const std::uint16_t *>(values), n)), context);
+    return addConstantValues(type, shape, readIntegers<std::int16_t, std::uint16_t>(values, n, isSigned), context);
+  case 4:
+    return addConstantValues(type, shape, isFloat ? readAs<float>(values, n) : readIntegers<std::int32_t, std::uint32_t>(values, n, isSigned),
+                             context);
+  case 8:
+    return addConstantValues(type, shape, isFloat ? readAs<double>(values, n) : readIntegers<std::int64_t, std::uint64_t>(values, n, isSigned),
+                             context);
+  default:
+    break;
+  }
+  throw poplar_error("addConstant: the traits describe no number: " + std::to_string(traits.size) + " bytes");
+}
+
 Tensor Graph::addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, const std::uint16_t *bits, const DebugContext &context) {
   std::size_t n = 1;
   for (std::size_t d : shape)

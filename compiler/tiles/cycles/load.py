@@ -235,12 +235,12 @@ class Load:
         short: Any = here[mine].astype(np.int16) if len(one) < 1 << 15 else here[mine]  # NumPy sorts 16 bits by radix, without comparisons
         mine = mine[np.argsort(short, kind="stable")]
         where, vertices = here[mine], kind[mine]
-        serial = shared[vertices]
         workers = self.problem.target.workers
-        spans = workers * makespans(where[~serial], cycles[vertices[~serial]], len(one), workers)
-        if serial.any():
-            spans = spans + np.zeros((len(one), cycles.shape[1]))
-            np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
+        if not shared.any():
+            return TileGroups(busy, of_tile.reshape(-1), workers * makespans(where, vertices, cycles, len(one), workers))
+        serial = shared[vertices]
+        spans = workers * makespans(where[~serial], vertices[~serial], cycles, len(one), workers)
+        np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
         return TileGroups(busy, of_tile.reshape(-1), spans)
 
 
@@ -261,52 +261,67 @@ class TileGroups:
     makespans: Floats
 
 
-def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
+def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     """Return [tiles, iterations]: worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first).
 
     Parameters
     ----------
-    where
-        Tile of every vertex, ascending.
+    where, kinds
+        Tile of every vertex, ascending, and its kind.
     cycles
-        Cycles of every vertex, [vertices, iterations].
+        Cycles of every kind, [kinds, iterations].
     tiles, workers
         Number of tiles, and of workers on each.
     """
     found: Floats = np.zeros((tiles, cycles.shape[1]))
-    if not len(where):
-        return found
     counts = np.bincount(where, minlength=tiles)
     begin = np.cumsum(counts) - counts
-    some = np.flatnonzero(counts)
-    found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
-    crowded = np.flatnonzero(counts > workers)
+    alone = counts <= workers
+    few = np.flatnonzero(alone & (counts > 0))
+    if len(few):
+        edges = np.cumsum(counts[few]) - counts[few]
+        found[few] = np.maximum.reduceat(cycles[kinds[alone[where]]], edges, axis=0)
+    crowded = np.flatnonzero(~alone)
     most = ASSIGNED // max(int(counts[crowded].sum()), 1)
     for count in np.unique(counts[crowded]).tolist():
         alike = crowded[counts[crowded] == count]
         together = max(1, AT_ONCE // (count * cycles.shape[1]))
         for first in range(0, len(alike), together):
             chosen = alike[first : first + together]
-            found[chosen] = _longest_first(cycles[begin[chosen, None] + np.arange(count)], workers, most)
+            found[chosen] = _longest_first(cycles, kinds[begin[chosen] + np.arange(count)[:, None]], workers, most)
     return found
 
 
-def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
-    """Return [tiles, iterations] as :func:`makespans` does, for tiles with the same number of vertices, [tiles, vertices, iterations].
+def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:
+    """Return [tiles, iterations] as :func:`makespans` does, for tiles with the same number of vertices; their kinds are [vertices, tiles].
 
     Vertices are assigned one by one in at most `most` iterations; the time of the others is scaled from these.
     """
-    tiles, vertices, iterations = cycles.shape
+    (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
-    ordered = -np.sort(-cycles[:, :, some], axis=1)
-    busy = np.zeros((tiles * len(some), workers))
-    rows = np.arange(len(busy))
-    for vertex in range(vertices):
-        busy[rows, busy.argmin(axis=1)] += ordered[:, vertex].reshape(-1)
-    found: Floats = busy.max(axis=1).reshape(tiles, len(some))
+    whole = cycles[kinds]
+    assigned = whole if len(some) == iterations else whole[:, :, some]
+    ascending = np.sort(assigned.reshape(vertices, -1), axis=0)
+    found: Floats = _longest_worker(ascending, workers).reshape(tiles, len(some))
     if len(some) == iterations:
         return found
-    even = cycles.sum(axis=1) / workers
+    even = whole.sum(axis=0) / workers
     over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
-    bounded: Floats = np.maximum(cycles.max(axis=1), even * over)
+    bounded: Floats = np.maximum(whole.max(axis=0), even * over)
     return bounded
+
+
+def _longest_worker(cycles: Floats, workers: int) -> Floats:
+    """Return the cycles of the worker that is done last if each vertex goes to the worker that is free first, longest vertex first, [rows].
+
+    Cycles are [vertices, rows], ascending, with at least as many vertices as workers. `busy` has the cycles of the workers, ascending.
+    """
+    vertices = len(cycles)
+    busy = cycles[vertices - workers :].copy()
+    for vertex in range(vertices - workers - 1, -1, -1):
+        done = busy[0] + cycles[vertex]
+        for worker in range(1, workers):
+            np.minimum(done, busy[worker], out=busy[worker - 1])
+            np.maximum(done, busy[worker], out=done)
+        busy[-1] = done
+    return busy[-1]

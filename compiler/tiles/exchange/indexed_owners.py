@@ -95,7 +95,7 @@ class Ownership:
         assert where is not None
         group, _, first, elements = self.target_pieces if side == "target" else self.source_pieces
         if single is None:
-            # Float16 weights of an owner fill whole words, and biases are in another array.
+            # Float16 weights of an owner fill whole words, and biases are in a different array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
             follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:

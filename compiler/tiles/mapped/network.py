@@ -26,6 +26,7 @@ from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
+from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.indexed.map_cuts import MapCuts
@@ -167,6 +168,8 @@ class Layer:
         Whether the backward step includes the population.
     shown
         Whether the adjoint of the input current is stored for all steps for a caller.
+    measured
+        Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
     """
 
     id: str
@@ -184,6 +187,7 @@ class Layer:
     adjoint_outputs: frozenset[str]
     gradient: bool
     shown: bool = False
+    measured: bool = False
 
     @property
     def past(self) -> Past:
@@ -259,8 +263,17 @@ class MappedNetwork:
     """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
+    passes: int = 0
+    """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
+    whole_passes: bool = False
+    """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether tiles compute statistics of a batch."""
+        return any(layer.measured for layer in self.layers)
 
     @property
     def half_weights(self) -> bool:
@@ -331,6 +344,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
+        passes=passes_of(program) if training and not external else 0,
+        whole_passes=bool(statistics_inputs(program)),
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 
@@ -426,7 +441,8 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
+        shown=training and (population.shown or population.label in watched(program)),
+        measured=training and not isinstance(program.loss, ExternalLoss) and population.id in measured_outputs(program),
     )
 
 

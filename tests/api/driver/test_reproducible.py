@@ -60,6 +60,7 @@ BACKWARD = [
 ]
 
 
+@pytest.mark.wide
 def test_projects_are_the_same_byte_for_byte_whatever_the_hashes_of_texts_are(tmp_path, root):
     place, printed = [sys.executable, str(root / "tests" / "api" / "driver" / "reproducible_nets.py")], []
     for seed in ("1", "2"):

@@ -71,6 +71,7 @@ def explored(tmp_path_factory):
     return said.getvalue(), folder
 
 
+@pytest.mark.wide
 def test_every_combination_is_a_row_and_misfits_say_why(explored):
     said, folder = explored
     rows = said.splitlines()[1:]

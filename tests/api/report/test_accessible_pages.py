@@ -7,7 +7,7 @@ import snnc
 from snnc.cli import main as cli
 
 OPTIONS = ("--loss", "ce_mean_membrane", "--optimizer", "adam:0.01", "--steps", "8", "--batch", "4")
-FORMS = [(1300, False), (420, True), pytest.param((1300, True), marks=pytest.mark.wide), pytest.param((420, False), marks=pytest.mark.wide)]
+FORMS = [(1300, False), (420, True), (1300, True), (420, False)]
 
 
 def call(*arguments):
@@ -31,6 +31,7 @@ def pages(tmp_path_factory):
     return folder
 
 
+@pytest.mark.representative("gc200-1300-light", "gc200-420-dark", "*-1300-light")
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]}-{'dark' if form[1] else 'light'}")
 @pytest.mark.parametrize("name", ["gc200", "cpu", "cuda", "poptorch", "comparison", "explore"])
 def test_axe_finds_nothing_serious(pages, name, form):

@@ -198,6 +198,7 @@ def test_a_batch_that_is_too_large_is_said_when_the_project_is_made(tmp_path):
         assert least_bytes(description, steps, batch) == min(sizes)
 
 
+@pytest.mark.wide
 def test_what_is_predicted_is_what_is_allocated(tmp_path, root):
     """In a process of its own, where what the program allocates is counted alone: Python's allocations differ from run to run."""
     here, counter = root / "tests" / "backends" / "cpu", tmp_path / "allocations.so"

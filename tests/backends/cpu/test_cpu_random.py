@@ -1,5 +1,6 @@
 """Random networks with everything that a graph can contain: the C++ program compared with the reference, forward and in training."""
 
+import pytest
 from cpu_projects import assert_same_records, assert_same_training, data, opened
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from random_graphs import any_graphs, with_readout
@@ -16,6 +17,7 @@ BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=
 """Each example is compiled: a failing one is not made smaller."""
 
 
+@pytest.mark.wide
 @settings(BUILT, max_examples=examples(3, 12))
 @given(any_graphs())
 def test_random_networks_run_as_in_the_reference(graph):

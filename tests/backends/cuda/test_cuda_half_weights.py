@@ -24,7 +24,7 @@ CASES = [
 ]
 
 
-@pytest.mark.representative("convolutional-*", "sparse_recurrent-*")
+@pytest.mark.representative("sparse_recurrent-*")
 @pytest.mark.parametrize(("make", "kind", "optimizer"), CASES)
 def test_updates_equal_those_of_the_reference(make, kind, optimizer):
     """A float32 update may differ in its last bits; it then may go to the other neighbour, which is rare."""
@@ -55,7 +55,7 @@ def test_updates_equal_those_of_the_reference(make, kind, optimizer):
         assert not any(rest.any() for rest in moments.get(REMAINDER, {}).values())
 
 
-def test_pasts_and_deltas_alone_are_refused():
-    for half in ("pasts", "weights,deltas"):
+def test_history_and_deltas_alone_are_refused():
+    for half in ("history", "weights,deltas"):
         with pytest.raises(HalfTogetherError, match="precision='float16'"):
             snnc.compile(recurrent(np.random.default_rng(3)), target="cuda", steps=9, loss="ce_count", optimizer="adam", half=half)

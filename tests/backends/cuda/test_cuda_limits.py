@@ -14,7 +14,7 @@ from snnc.driver.loading import as_graph
 WINDOW = (-0.4, np.inf)
 
 
-@pytest.mark.representative("recurrent-random", "sparse_recurrent-lowest", "choosing-random", "several_inputs-lowest")
+@pytest.mark.representative("recurrent-random", "sparse_recurrent-lowest")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_program_drops_the_spikes_that_the_reference_drops(name, policy):
@@ -23,7 +23,7 @@ def test_a_program_drops_the_spikes_that_the_reference_drops(name, policy):
         assert same_training(engine, program) > 50
 
 
-@pytest.mark.representative("recurrent-1", "feedback-0")
+@pytest.mark.representative("recurrent-1")
 @pytest.mark.parametrize("clusters", [0, 1])
 @pytest.mark.parametrize("name", ["recurrent", "feedback"])
 def test_dropped_spikes_of_a_window_take_no_gradient(name, clusters):
@@ -43,7 +43,7 @@ def wide(random, inputs=1500, hidden=150):
     return as_graph(net)
 
 
-@pytest.mark.representative("0-lowest", "1-random")
+@pytest.mark.representative("1-random")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("clusters", [0, 1])
 def test_wide_rows_and_clusters_of_blocks_drop_the_same_spikes(policy, clusters):

@@ -55,6 +55,7 @@ def test_fragments_that_are_near_give_the_same_bits():
         np.testing.assert_array_equal(found[1][1][name], value, err_msg=name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("blocks", "tile", "order"), sampled([(4, 8, "forwards"), (1, 8, "forwards"), (2, 1, "backwards"), (4, 1, "forwards")], 4)
 )

@@ -73,6 +73,7 @@ def test_sizes_change_from_one_sequence_to_the_next():
             assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
 
 
+@pytest.mark.wide
 def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
     """More than 1024 inputs, and more than 1024 rows of steps and samples; activity that leaves whole words empty."""
     program = many_inputs(hidden=6)
@@ -85,6 +86,7 @@ def test_lists_longer_than_a_warp_holds_go_on_with_the_next_words():
             np.testing.assert_allclose(engine.gradients()[name], gradient, atol=1e-4 * np.abs(gradient).max(), err_msg=name)
 
 
+@pytest.mark.wide
 def test_rows_that_are_read_once_for_all_samples_are_the_bits_of_lists():
     """Nine of ten inputs fire in half of the samples: their tile of eight reads rows together, a tile of one by lists."""
     program = many_inputs()
@@ -311,14 +313,15 @@ def test_what_the_assembler_says_is_read():
     assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
 
 
-@pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(one, marks=pytest.mark.wide) for one in ("sm_75", "sm_80", "sm_100"))])
+@pytest.mark.wide
+@pytest.mark.parametrize("architecture", ["sm_90", "sm_75", "sm_80", "sm_100"])
 def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture, monkeypatch):
-    """Unless all cases run, only the network's own source is compiled: the others are the same in every project, and take a minute."""
+    """Unless all cases run, only the sources of the network are compiled: the others are the same in every project, and take a minute."""
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(cuda_build, "SOURCES", examples((cuda_build.OWN,), cuda_build.SOURCES))
+    monkeypatch.setattr(cuda_build, "SOURCES", examples(cuda_build.NETWORK_SOURCES, cuda_build.SOURCES))
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     kernels = resources(build_cuda(folder, architecture))
     names = " ".join(k.name for k in kernels)

@@ -96,6 +96,7 @@ def test_a_pass_forward_and_back_is_asked_of_the_callers_stream_alone_and_waits_
         assert {stream for _, stream in asked()} == {78}
 
 
+@pytest.mark.wide
 def test_batches_that_are_sent_ahead_are_ordered_with_the_callers_stream(asked):
     program = lower(dense(np.random.default_rng(3), 70, 20, kind="spikes"), loss=parse_loss("ce_rate"), optimizer=SGD(1e-2))
     batches = [data(program, STEPS, BATCH, seed=seed) for seed in range(2)]

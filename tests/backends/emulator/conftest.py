@@ -23,7 +23,7 @@ if SANITIZER:
     os.environ["SNNC_CODELET_EXTRA_FLAGS"] = " ".join(SANITIZER_FLAGS)
     os.environ.setdefault("SNNC_THREADS", "3")
     os.environ.setdefault("SNNC_PARALLEL_MICROSECONDS", "0")
-collect_ignore = ["test_build.py", "test_emulate.py"] if SANITIZER else []
+collect_ignore = ["test_build.py", "test_emulate.py", "test_sanitizers.py"] if SANITIZER else []
 """These are about tool chains, and load what they build into Python."""
 
 

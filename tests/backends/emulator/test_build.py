@@ -88,6 +88,15 @@ int main() {
     build.compile_program([host], tmp_path / "host", flags=["-O0"])
     source.unlink()
     subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path, env={"PATH": "/nowhere"})
+    # Build files copy only the table; if the folder moves as a whole, the library moves with it.
+    for name in ("alone", "whole"):
+        (tmp_path / name).mkdir()
+    shutil.copy(tmp_path / "made.gp", tmp_path / "alone")
+    subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path / "alone", env={"PATH": "/nowhere"})
+    for part in ("made.gp", "made.gp.so"):
+        shutil.move(tmp_path / part, tmp_path / "whole" / part)
+    subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path / "whole", env={"PATH": "/nowhere"})
+    assert subprocess.run([tmp_path / "host"], check=False, cwd=tmp_path / "alone", capture_output=True).returncode != 0
 
 
 def test_a_shared_library_runs_inside_python(cases, tmp_path):

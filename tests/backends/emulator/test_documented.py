@@ -90,3 +90,30 @@ def test_the_folder_of_reports_is_made(cases, tmp_path, monkeypatch):
     assert profile
     # By the name that programs give to pva::openReport.
     assert (tmp_path / "made/here/profile.pop").read_text() == profile
+
+
+def test_plans_of_products_count_blocks(cases):
+    one, grouped, tiles = cases.run("documented", "plan").splitlines()
+    pattern = r"(\d+) products of (\d+) x (\d+) by \d+ x (\d+), (\w+) to (\w+): rows in (\d+), columns in (\d+), terms in (\d+) parts"
+    assert re.match(pattern, grouped).groups()[:6] == ("3", "7", "5", "2", "float", "float")
+    found = re.match(pattern, one).groups()
+    assert found[:6] == ("1", "40", "300", "20", "half", "float")
+    rows, columns, terms = map(int, found[6:])
+    assert rows * columns * terms == int(tiles) > 1
+    assert f"blocks of up to {-(-40 // rows)} x {-(-300 // terms)} by {-(-300 // terms)} x {-(-20 // columns)}, " in one
+
+
+def test_vertices_of_popnn_pick_the_first_extreme_of_constants_from_memory(cases):
+    lines = cases.run("documented", "picks").splitlines()
+    assert lines[:6] == ["value: 4.0000000", "label: 9", "value: -2.0000000", "label: 7", "value: -8", "label: 9"]
+    assert int(lines[6]) == 3 * 6 * (20 + 3 * 4), "three vertices of one tile, each as long as all its workers"
+
+
+def test_softmax_needs_only_the_codelets_of_popops(cases):
+    text = cases.run("documented", "softmax")
+    found = printed(text)
+    y, x = np.array([1, 2, 5]) / 8, np.log([1, 2, 5])
+    np.testing.assert_allclose(found["y"], y, atol=1e-6)
+    np.testing.assert_allclose(found["logs"], np.log(y), atol=1e-6)
+    np.testing.assert_allclose(found["gradient"], y * (x - y @ x), atol=1e-6)
+    assert "popnn::addCodelets" in text

@@ -128,6 +128,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.wide
 def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tmp_path):
     (tmp_path / "tools.hpp").write_text(TOOLS)
     host = tmp_path / "older.cpp"
@@ -180,6 +181,7 @@ def test_the_prefix_serves_linkers_and_popc(cases, program, tmp_path, capsys):
     assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
 
 
+@pytest.mark.wide
 def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cases, program, tmp_path):
     prefix = build.complete_prefix()
     libraries = set(cache_dir().glob("emulator-*"))
@@ -207,6 +209,10 @@ add_executable(targets host.cpp older.cpp)
 target_compile_definitions(targets PRIVATE LIMIT=1)
 target_link_libraries(targets poplar popops)
 poplar_add_codelets(codelets SOURCES double.cpp OUTPUT parts/double.gp FLAGS -O3 -DLIMIT=63)
+get_target_property(POPC popc_bin LOCATION)
+if(NOT POPC STREQUAL POPC_EXECUTABLE)
+  message(FATAL_ERROR "popc_bin is ${POPC}")
+endif()
 add_subdirectory(paths)
 """
 PATHS = """
@@ -249,6 +255,28 @@ def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_sta
     assert "missing" in capfd.readouterr().err
 
 
+THRICE = """
+#include <poplar/Engine.hpp>
+#include <poplar/IPUModel.hpp>
+int main() {
+  poplar::Device device = poplar::IPUModel("ipu2").createDevice();
+  poplar::Graph graph(device);
+  graph.addCodelets("joined.gp");
+  const poplar::Tensor t = graph.addVariable(poplar::INT, {1}, "t");
+  graph.setTileMapping(t, 0);
+  graph.setInitialValue(t, 14);
+  graph.createHostRead("t", t);
+  const poplar::ComputeSet cs = graph.addComputeSet();
+  graph.setTileMapping(graph.addVertex(cs, "Thrice", {{"x", t[0]}}), 0);
+  poplar::Engine engine(graph, poplar::program::Execute(cs));
+  engine.loadAndRun(device);
+  int result = 0;
+  engine.readTensor("t", &result, &result + 1);
+  return result == 42 ? 0 : 1;
+}
+"""
+
+
 def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, capsys):
     for name in ("one", "two"):
         (tmp_path / f"{name}.cpp").write_text(f"#include <poplar/Vertex.hpp>\nstruct V{name} : poplar::Vertex {{ void compute() {{}} }};\n")
@@ -260,6 +288,68 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table
     assert popc.main([files[2]]) == BuildError.exit_code
+    # Build files that link it with the rest go on.
+    assert popc.main([files[2], "-o", str(tmp_path / "assembly.gp")]) == 0
+    assert popc.main([str(tmp_path / "assembly.gp"), files[0], "-o", str(tmp_path / "rest.gp")]) == 0
+    assert (tmp_path / "rest.gp").read_text().count("\nvertex\t") == 1
+
+
+def test_warnings_about_codelets_are_not_about_the_headers_of_the_emulator(cases, tmp_path, monkeypatch):
+    """A program's popc may be told to stop at warnings, and `enable.sh` names the headers in CPATH."""
+    monkeypatch.setenv("CPATH", str(build.include_dir()))
+    monkeypatch.setenv("CXX", "g++")
+    source = tmp_path / "halves.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#include <TileConstants.hpp>\n#include <arch/gc_tile_defines.h>\n"
+        "struct Halves : poplar::Vertex { poplar::InOut<half> x; void compute() { *x = half(2) * *x; } };\n"
+        "void twice(Halves &v) { v.compute();\n(v.compute()); }\n"
+        "struct Mine { int compute(int x) { return CTXT_WORKERS * x; }\nvoid all() { compute(1); } };\nvoid run(Mine m) { m.all(); }\n"
+    )
+    assert popc.main([str(source), "-Wall", "-Wextra", "-Wold-style-cast", "-Werror", "-o", str(tmp_path / "halves.gp")]) == 0
+
+
+def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys):
+    """Build files compile each source to a table of its own, once for each target, and then link the tables."""
+    texts = {
+        "helper": "int thrice(int x) { return 3 * x; }\n",
+        "vertex": "#include <poplar/Vertex.hpp>\nint thrice(int x);\n"
+        "struct Thrice : poplar::Vertex { poplar::InOut<int> x; void compute() { *x = thrice(*x); } };\n",
+    }
+    parts = []
+    for name, text in texts.items():
+        (tmp_path / f"{name}.cpp").write_text(text)
+        for target in ("ipu2", "cpu"):
+            parts.append(str(tmp_path / f"{name}_{target}.gp"))
+            assert popc.main([str(tmp_path / f"{name}.cpp"), "--target", f'["{target}"]', "-o", parts[-1]]) == 0
+    joined = tmp_path / "joined.gp"
+    assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
+    assert joined.read_text().count("\nvertex\tThrice\t") == 1
+    host = tmp_path / "host.cpp"
+    host.write_text(THRICE)
+    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+    assert popc.main([str(tmp_path / "helper.cpp")]) == BuildError.exit_code
+    (tmp_path / "foreign.gp").write_text("!<arch>")
+    assert popc.main([parts[0], str(tmp_path / "foreign.gp"), "-o", str(joined)]) == BuildError.exit_code
+    assert "foreign.gp.o is missing" in capsys.readouterr().err
+
+
+def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path):
+    """Without `__IPU__` this one needs a library of the host, as headers that host and codelets share may."""
+    source = tmp_path / "hardware.cpp"
+    source.write_text(
+        "#ifdef __IPU__\n#include <poplar/HalfFloat.hpp>\n#else\n#include <library_of_the_host.hpp>\n#endif\n"
+        "#include <poplar/Vertex.hpp>\n#include <cmath>\n"
+        "struct Angle : poplar::Vertex { poplar::InOut<float> x; void compute() { *x = atan2(*x, 1.f) + 1.f; } };\n"
+    )
+    assert popc.main([str(source), "-Wdouble-promotion", "-Werror", "-o", str(tmp_path / "hardware.gp")]) == 0
+    assert "vertex\tAngle\t" in (tmp_path / "hardware.gp").read_text()
+
+
+def test_popc_writes_assembly(cases, tmp_path):
+    (tmp_path / "one.cpp").write_text("#include <poplar/Vertex.hpp>\nstruct Vone : poplar::Vertex { void compute() {} };\n")
+    assert popc.main([str(tmp_path / "one.cpp"), "--S", "-o", str(tmp_path / "one.s")]) == 0
+    assert "Vone7compute" in (tmp_path / "one.s").read_text()
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,7 @@ def test_host_headers_compile_as_cpp11_without_warnings():
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.representative("c++11")
 @pytest.mark.parametrize("standard", ["c++11", "c++14"])
 def test_a_program_of_an_older_standard_links_and_runs(standard, tmp_path):
     (tmp_path / "main.cpp").write_text(MAIN)

@@ -54,6 +54,25 @@ def test_lstm_and_its_gradients(cases, seed):
     compare(found, {"y": y, "cell": c, **{n: leaf.grad for n, leaf in zip(names, leaves, strict=True)}})
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_recurrence_with_a_cell_of_the_program(cases, seed):
+    rng = np.random.default_rng(seed)
+    steps, batch, size = (int(n) for n in rng.integers(1, 6, 3))
+    backwards = seed % 2
+    x, interim = drawn(rng, steps, batch, size), drawn(rng, 2 * steps, batch, size)
+    first = drawn(rng, 1, batch, size), drawn(rng, 1, batch, size)
+    found = run(cases, "recurrence", [x, interim, *first], steps, batch, size, backwards, 1 + seed % steps)
+    (total, scale), pairs = first, interim.reshape(steps, 2, batch, size)
+    states, out, kept = np.zeros_like(x), np.zeros_like(pairs), np.zeros_like(x)
+    for step in reversed(range(steps)) if backwards else range(steps):
+        total = total * scale + x[step] + step
+        scale = scale + pairs[step, 1]
+        states[step], kept[step] = total[0], scale[0]
+        out[step] = total[0], pairs[step, 0]
+    expected = {"sum": total, "scale": scale, "states": states, "out": out, "kept": kept, "made": 3 * x}
+    compare(found, {name: torch.tensor(value) for name, value in expected.items()})
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_gru_and_its_gradients(cases, seed):
     rng = np.random.default_rng(10 + seed)

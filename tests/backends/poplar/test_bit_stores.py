@@ -56,6 +56,7 @@ def test_records_and_gradients_are_those_of_the_reference(tmp_path, make, tiles,
             assert np.linalg.norm(gradients[name] - gradient) <= 1e-5 * max(np.linalg.norm(gradient), 0.05 * whole), name
 
 
+@pytest.mark.wide
 def test_what_a_full_window_drops_is_counted_as_ids_count_it(tmp_path, monkeypatch):
     """The same network with ids drops the same events."""
     options = {"capacity": 4, "mode": "drop"}

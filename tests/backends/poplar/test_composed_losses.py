@@ -15,7 +15,7 @@ STEPS, BATCH = 7, 4
 QUICK = (composed_losses.SUMS[1], "mse_count:lengths,classes=4", "ce_membrane:targets=step_classes,classes=4", composed_losses.OWN[2])
 
 
-@pytest.mark.representative("mse_count:lengths,classes=4", "text24")
+@pytest.mark.representative("text24")
 @pytest.mark.parametrize("text", [text if text in QUICK else pytest.param(text, marks=pytest.mark.wide) for text in composed_losses.ALL])
 def test_training_steps_equal_those_of_the_reference(tmp_path, text):
     program = composed_losses.program_of(text, steps=STEPS)

@@ -129,7 +129,7 @@ def recurrent(tiles):
     return Counted(spiking_recurrent(np.random.default_rng(3)), Adam(1e-2), tiles, f"counted{tiles}")
 
 
-@pytest.mark.representative("*-16")
+@pytest.mark.wide
 @pytest.mark.parametrize("tiles", [1, 16])
 @pytest.mark.parametrize("name", ["forward", "backward"])
 def test_blocks_count_the_cycles_of_the_spikes_that_they_read(tiles, name):

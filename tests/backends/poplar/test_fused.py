@@ -52,6 +52,7 @@ def test_gradients_equal_those_of_the_reference(name):
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("name", sampled(["replicas over two chips", "four tiles"], 2))
 def test_phases_take_what_was_predicted(name):
@@ -76,6 +77,7 @@ def test_phases_take_what_was_predicted(name):
     assert sum(predicted.values()) == pytest.approx(engine.profile()["emulator"]["cycles_last_run"], rel=0.05)
 
 
+@pytest.mark.wide
 def test_both_ways_give_the_same_numbers():
     graph, seen = deep(np.random.default_rng(3)), []
     for fused in (False, True):

@@ -50,7 +50,7 @@ def project(name, half=("history",)):
     return Project(program, plan, emit_poplar(program, plan, workplace().path / f"half-{name}-{len(half)}"))
 
 
-@pytest.mark.representative("lstm", "streamed")
+@pytest.mark.representative("streamed")
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients_equal_those_of_the_reference_that_rounds_too(name):
     case = project(name)
@@ -86,6 +86,7 @@ def predicted_and_emulated(folder, half, steps=60):
     return plan, engine.profile()["emulator"]
 
 
+@pytest.mark.wide
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
     plan, emulated = predicted_and_emulated(tmp_path, ("history",))
     assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)

@@ -43,7 +43,7 @@ def made(folder, make, optimizer, target, options, kind, half=("weights",), step
     return Project(program, plan, emit_poplar(program, plan, folder / "-".join(("project", *half))))
 
 
-@pytest.mark.representative("clipped")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_updates_equal_those_of_the_reference(tmp_path, name):
     """A float32 update may differ in its last bit; it then may go to the other neighbour, which is rare."""
@@ -101,7 +101,7 @@ def planned_and_emulated(folder, kind, half):
     return plan, engine.profile()["emulator"]
 
 
-@pytest.mark.representative("stochastic")
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["stochastic", "master"])
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, kind):
     plan, emulated = planned_and_emulated(tmp_path, kind, ("weights",))

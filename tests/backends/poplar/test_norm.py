@@ -51,7 +51,7 @@ def test_the_norm_is_that_of_the_gradients_on_all_tiles(tmp_path, case):
             np.testing.assert_allclose(engine.get_parameters()[name], value, atol=1e-6 if case != "chips" else 1e-4, err_msg=name)
 
 
-@pytest.mark.representative("2")
+@pytest.mark.wide
 @pytest.mark.parametrize("chips", [1, 2])
 def test_cycles_of_the_norm_are_those_of_the_emitted_program(tmp_path, chips):
     project = made(tmp_path, spiking_recurrent, SGD(0.05, 0.9, clip_norm=0.05), machine(60 // chips, chips), chips)

@@ -174,6 +174,7 @@ def test_a_plan_of_another_program_is_refused(tmp_path):
     assert not (tmp_path / "p").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_builds_an_executable_that_trains(tmp_path):
     case = project("recurrent")

@@ -83,6 +83,7 @@ def test_segments_of_any_length_train_as_the_whole_sequence_does(tmp_path, name,
     assert any(gradient.any() for gradient in wanted[0][1].values())
 
 
+@pytest.mark.wide
 def test_the_lengths_cover_every_kind_of_boundary():
     number = {name: [replace(project(name).plan, segment=n).segments for n in lengths] for name, lengths in LENGTHS.items()}
     assert set(LENGTHS) == {name for name in CASES if name != "hostile"}, "every case that trains"
@@ -94,7 +95,7 @@ def test_the_lengths_cover_every_kind_of_boundary():
 PLACED = [(1, 1, False, 4), (5, 5, False, 5), (2, 1, True, 3), (8, 5, True, 12)]
 
 
-@pytest.mark.representative("8-5-True-12")
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies", "windowed", "length"), sampled(PLACED, 3))
 def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies, windowed, length):
     graph = spiking_recurrent(np.random.default_rng(3))
@@ -114,6 +115,7 @@ def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies,
         assert_equal_to_the_bit(gradients, wanted)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("make", "tiles", "length"), sampled([(spiking_recurrent, 3, 4), (several_inputs, 3, 5)], 2))
 def test_relays_that_keep_bits_run_in_segments(tmp_path, monkeypatch, make, tiles, length):
     def every(problem):
@@ -133,6 +135,7 @@ def test_relays_that_keep_bits_run_in_segments(tmp_path, monkeypatch, make, tile
         assert counters == counted
 
 
+@pytest.mark.wide
 def test_initial_states_given_by_the_caller_are_the_first_boundary_and_are_forgotten_afterwards(tmp_path):
     case = project("recurrent")
     cut = in_segments(case, 3, tmp_path)
@@ -178,6 +181,7 @@ def test_a_plan_that_fits_is_never_cut():
     assert not any(phase.part == "recompute" for phase in plan.phases)
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 def test_a_plan_that_fits_only_in_segments_trains_as_the_reference_does(tmp_path):
     target = small(178_000)

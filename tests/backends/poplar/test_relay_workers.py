@@ -32,6 +32,7 @@ def test_workers_that_do_not_see_each_other_give_the_records_of_the_reference(na
             engine.forward(inputs, {})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["two chips, further windows"])
 def test_gradients_in_windows_need_no_worker_of_another(name):
     assert windowed(name).worst_error() <= 1e-5
@@ -60,7 +61,7 @@ def test_masks_of_wide_and_narrow_blocks_hold_spikes_and_gradient_windows(column
     assert case.worst_error() <= 1e-5
 
 
-@pytest.mark.representative("cuts1")
+@pytest.mark.wide
 @pytest.mark.parametrize("cuts", [(7,), (1, 4, 2)])
 def test_relays_may_cut_the_batch_in_any_way(cuts, tmp_path):
     """Also across the replicas of what they keep."""

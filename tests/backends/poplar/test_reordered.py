@@ -183,6 +183,7 @@ def random_nets(draw):
     return make
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(2, 4), deadline=None, phases=(Phase.generate,))
 @given(make=random_nets(), grain=st.sampled_from([1, 2, 8]), tiles=st.sampled_from([1, 7, 40]))
 def test_random_convolutions_on_the_emulator_train_as_the_reference_does(tmp_path_factory, make, grain, tiles):

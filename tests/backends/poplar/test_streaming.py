@@ -66,6 +66,7 @@ def test_what_lies_outside_the_tiles_changes_no_result(tmp_path, name, length, w
 PLACED = [(8, 5, True, "boundaries"), (5, 5, False, "history"), (2, 1, True, "history")]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies", "windowed", "way"), sampled(PLACED, 3))
 def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with_it(tmp_path, seed, copies, windowed, way):
     window = (-0.5, 0.5) if windowed else None
@@ -85,6 +86,7 @@ def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with
     assert_trains_alike(cut, trained(emitted(program, whole, tmp_path / "whole")))
 
 
+@pytest.mark.wide
 def test_inputs_that_come_as_bits_come_in_segments(tmp_path, monkeypatch):
     def every(problem):
         return [replace(problem, bits=frozenset(s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed))]
@@ -98,6 +100,7 @@ def test_inputs_that_come_as_bits_come_in_segments(tmp_path, monkeypatch):
     assert_trains_alike(emitted(program, plan, tmp_path / "cut"), trained(emitted(program, whole, tmp_path / "whole")))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("way", sampled(["boundaries", "history"], 2))
 def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, way):
     case = project("recurrent")
@@ -185,6 +188,7 @@ def test_what_fits_only_with_streaming_memory_is_planned_and_named_where_it_is_f
     assert plan.cycles <= min(found.cycles for found in forced.values()) * 1.001
 
 
+@pytest.mark.wide
 def test_histories_need_no_recompute_and_slow_streaming_memory_makes_it_the_better_choice():
     room = max(long_plan(machine(4), recompute=30).tile_memory)
     assert long_plan(small(room), recompute="off").streamed == "history"

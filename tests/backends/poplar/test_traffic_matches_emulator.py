@@ -50,7 +50,7 @@ def test_bytes_between_layers_are_those_of_the_emitted_program(name):
     check_iterations(case, steps, counted)
 
 
-@pytest.mark.representative("5-5")
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies"), [(1, 1), (5, 5)])
 def test_bytes_of_replicas_are_those_of_the_emitted_program(tmp_path, seed, copies):
     graph = spiking_recurrent(np.random.default_rng(3))

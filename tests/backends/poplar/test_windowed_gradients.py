@@ -48,6 +48,7 @@ def test_the_cases_cover_what_they_name():
     assert sources.count("layout.source_rows(") == 1, "only the one-to-one link copies its weights"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("counting", [True, False])
 def test_sources_compile_without_a_warning(counting, tmp_path):
     folder = windowed("two chips, further windows").folder
@@ -61,7 +62,7 @@ def test_sources_compile_without_a_warning(counting, tmp_path):
         assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.representative("piecewise_linear*")
+@pytest.mark.wide
 @pytest.mark.parametrize("surrogate", [boxcar(1.0), piecewise_linear(0.7, 0.3)], ids=str)
 def test_surrogates_with_bounded_support_need_no_option(surrogate):
     case = Windowed(deep(np.random.default_rng(3), (18, 25)), machine(9), window=None, surrogate=surrogate)
@@ -69,6 +70,7 @@ def test_surrogates_with_bounded_support_need_no_option(surrogate):
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.wide
 def test_sparse_connections_beside_dense_ones_keep_their_deltas():
     """Both read one bus: its windows of the backward pass, and further ones."""
     random = np.random.default_rng(3)
@@ -209,6 +211,7 @@ def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     assert case.plan.cycles == pytest.approx(whole, rel=0.05)
 
 
+@pytest.mark.wide
 def test_further_windows_on_several_chips_are_predicted_and_train_as_the_reference_does():
     """Relays of each chip bring together what they need, and the forward pass finds what the backward pass needs."""
     graph, options = deep(np.random.default_rng(3), (44, 40), inputs=40), {"steps": 8, "batch": 24, "placer": undivided(4, chips=3)}

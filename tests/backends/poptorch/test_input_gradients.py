@@ -80,6 +80,7 @@ def test_layers_before_the_network_learn_as_in_pytorch(target, tmp_path):
     close(model.before.weight.detach(), before.weight.detach())
 
 
+@pytest.mark.wide
 def test_spikes_that_come_in_as_events_have_gradients(target, tmp_path):
     case = compiled(target, tmp_path / "package", input_kind="spikes")
     spikes = (torch.from_numpy(np.random.default_rng(0).random((B, T, 6))) < 0.4).float()

@@ -56,7 +56,7 @@ def test_records_of_the_module_equal_those_of_the_reference(name):
                 np.testing.assert_allclose(record.numpy(), right, atol=1e-6 * scale, rtol=1e-5, err_msg=output.label)
 
 
-@pytest.mark.representative("several inputs", "windows", "packed rows")
+@pytest.mark.representative("several inputs")
 @pytest.mark.parametrize("name", TRAINED)
 def test_gradients_of_parameters_equal_those_of_the_reference(name):
     case = package(name)
@@ -88,7 +88,7 @@ def test_an_input_that_asks_for_its_gradient_is_refused_in_training_alone():
     assert all(torch.equal(a, b) for a, b in zip(records, quiet, strict=True))
 
 
-@pytest.mark.representative("several inputs", "windows", "packed rows")
+@pytest.mark.representative("several inputs")
 @pytest.mark.parametrize("name", TRAINED)
 def test_five_training_steps_equal_those_of_the_reference(name):
     case = package(name)

@@ -55,7 +55,8 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
         np.testing.assert_allclose(module["scores_of"](theirs.detach()).numpy(), scores, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("text", [WHOLE[0], *(pytest.param(text, marks=pytest.mark.wide) for text in WHOLE[1:])])
+@pytest.mark.wide
+@pytest.mark.parametrize("text", WHOLE)
 def test_two_updates_are_those_of_the_reference(tmp_path, text):
     case = made(tmp_path / "package", text)
     reference = case.reference()

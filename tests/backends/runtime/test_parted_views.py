@@ -56,9 +56,9 @@ def parts_of(graph, whole):
     if prepared.candidates is None:
         return
     for parts in (1, 2, 3):
-        parting = prepared.candidates.parting(random.integers(0, parts, prepared.candidates.neurons))
+        partition = prepared.candidates.partition(random.integers(0, parts, prepared.candidates.neurons))
         try:
-            yield prepared.lower(whole, parting, **LOSS)
+            yield prepared.lower(whole, partition, **LOSS)
         except UnreachedPartError:
             assert parts > 1
 
@@ -75,6 +75,7 @@ def test_parts_of_networks_with_views_compute_the_same(seed):
         cpu_projects.assert_same_records(EngineOfParts(ReferenceEngine(found.split), found).forward(inputs, {}), wanted)
 
 
+@pytest.mark.wide
 def test_most_of_these_networks_have_parts_and_relays_among_them():
     found = [f for seed in range(16) for f in parts_of(network(seed), lower(network(seed), loss_output="y", **LOSS))]
     assert len(found) > 15

@@ -26,7 +26,7 @@ def wanted():
     return {(policy, capacity): trained("reference", policy, capacity) for policy in ("lowest", "random") for capacity in CAPACITIES}
 
 
-@pytest.mark.representative("cpu-*", "cuda-*", "machine-lowest-by share", "machine-lowest-fixed", "machine-random-by name")
+@pytest.mark.representative("cpu-*", "cuda-*", "machine-lowest-fixed")
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])

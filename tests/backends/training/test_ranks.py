@@ -67,7 +67,7 @@ def part(found, name):
     return {label.removeprefix(f"{name}/"): value for label, value in found.items() if label.startswith(f"{name}/")}
 
 
-@pytest.mark.representative("in parts", "scaled loss", "on a device")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_processes_train_as_one_that_sees_whole_batches(trained, name):
     values, losses = fitted(name, **{"accumulate": 1})

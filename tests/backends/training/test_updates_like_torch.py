@@ -43,6 +43,7 @@ def test_the_processor_updates_as_torch_does(case):
         assert largest_difference(engine, program, batches(program)) < CLOSE
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", wide_but(QUICK[2:3]))
 def test_cuda_updates_as_torch_does(case):
     program = program_of(case)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from random_graphs import any_graphs, with_readout
+from wide import examples
 
 from snnc.compiler.errors import GraphDataError, SnncError
 from snnc.compiler.ir.graph import Population
@@ -62,7 +63,7 @@ def read_again(program):
     return program_from_data(*data_and_find(program), program.loss, program.optimizer)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25, 60), deadline=None)
 @given(any_graphs())
 def test_the_program_of_any_network_comes_back(graph):
     try:
@@ -72,7 +73,7 @@ def test_the_program_of_any_network_comes_back(graph):
     assert differences(program, read_again(program)) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15, 40), deadline=None)
 @given(any_graphs())
 def test_the_program_of_any_trained_network_comes_back(graph):
     assume(any(True for _ in graph.of_type(Population)))
@@ -111,7 +112,7 @@ def change(data, *path, to):
 @pytest.mark.parametrize(
     ("path", "to", "said"),
     [
-        (("version",), 2, "another snnc"),
+        (("version",), 2, "a different version of snnc"),
         (("forward", 0, "is"), "eval", "forward 0 must be one of"),
         (("forward", 0, "is"), [], "forward 0 must be one of"),
         (("forward", 0, "target"), "p9_i0", "a name in Fill"),

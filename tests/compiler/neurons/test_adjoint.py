@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from neuron_oracles import Case, relative_error, run_kernel, run_torch
+from wide import examples
 
 from snnc.compiler.errors import EquationError, NeuronDefinitionError
 from snnc.compiler.neurons.adjoint import derive_kernel
@@ -274,7 +275,7 @@ def models(draw):
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(30, 60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(models())
 def test_random_equations(model):
     case = Case(model, steps=3, batch=2, neurons=3)

@@ -164,13 +164,13 @@ def test_every_tile_is_done_when_its_own_vertices_are_whatever_others_have() -> 
     where = np.repeat(np.arange(40), counts)
     cycles = random.integers(20, 400, size=(len(where), 3)).astype(float)
     wanted = [[dealt(cycles[where == tile, i].tolist(), 6) for i in range(3)] for tile in range(40)]
-    np.testing.assert_array_equal(makespans(where, cycles, 40, 6), wanted)
+    np.testing.assert_array_equal(makespans(where, np.arange(len(where)), cycles, 40, 6), wanted)
 
 
 def test_many_vertices_are_dealt_as_well_as_some_of_them_are() -> None:
     random = np.random.default_rng(0)
     cycles = random.integers(20, 60, size=(40, 20_000)).astype(float)
-    found = makespans(np.zeros(40, dtype=np.int64), cycles, 1, 6)[0]
+    found = makespans(np.zeros(40, dtype=np.int64), np.arange(40), cycles, 1, 6)[0]
     some = range(0, 20_000, 500)
     assert np.mean(found[::500]) == pytest.approx(np.mean([dealt(cycles[:, i].tolist(), 6) for i in some]), rel=0.02)
 

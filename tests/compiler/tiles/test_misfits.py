@@ -88,7 +88,7 @@ def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Knob) 
     return net, target, changed
 
 
-@pytest.mark.representative("dropping")
+@pytest.mark.wide
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
     error = of(case)
@@ -158,6 +158,7 @@ def test_code_for_what_a_tile_reads_is_told_apart_from_its_codelets(size: int) -
     assert code - read < 20_000
 
 
+@pytest.mark.wide
 def test_about_the_largest_batch_that_fits_is_found() -> None:
     net, target, options = CASES["small"]
 
@@ -186,6 +187,7 @@ def test_a_batch_that_helps_has_pairs_of_samples_if_deltas_are_float16() -> None
     assert int(dict(knob.options)["--batch"]) % 2 == 0
 
 
+@pytest.mark.wide
 def test_without_time_what_helps_is_still_named_but_called_approximate() -> None:
     with patch.object(knobs, "SECONDS", -1.0):
         error = refusal(*CASES["small"])

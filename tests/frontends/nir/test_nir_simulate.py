@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nir_files import chain, full, good, lif, linear, write
 from nir_random import DT, compare, inputs_of, random_file
 from test_nir_corpus import CASES, GOOD, dialect_of, path_of, same
+from wide import examples
 
 from snnc.compiler.ir.graph import Input, Output, Population
 from snnc.frontends.nir import load_nir
@@ -43,7 +44,7 @@ def test_the_stored_reference_is_reproduced(name):
     same(next(iter(found.outputs.values())), z[z.files[-1]])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(25, 60), deadline=None, derandomize=True)
 @given(st.integers(0, 2**31 - 1), st.sampled_from(sorted(DIALECTS)))
 def test_the_graph_of_a_random_file_equals_the_interpreter(tmp_path_factory, seed, dialect):
     path = random_file(tmp_path_factory.mktemp("random") / "m.nir", seed)

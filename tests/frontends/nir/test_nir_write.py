@@ -7,6 +7,7 @@ import pytest
 from graph_equality import differences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 import snnc
 from snnc.compiler.ir.graph import (
@@ -184,13 +185,13 @@ def networks(draw):
     return graph
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(20, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graph=networks())
 def test_the_nodes_alone_make_the_same_network(graph, tmp_path):
     same(graph, again(graph, tmp_path))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(8, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graph=networks())
 def test_reading_undoes_writing(graph, tmp_path):
     assert differences(graph, described_again(graph, tmp_path)) == []

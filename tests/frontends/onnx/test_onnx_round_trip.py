@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_graphs import any_graphs, feeds
 from simulate import simulate
+from wide import examples
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import BackendSession
@@ -56,7 +57,7 @@ def runs(graph):
     return True
 
 
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=examples(15, 40), **SETTINGS)
 @given(graph=any_graphs(), form=st.sampled_from(FORMS))
 def test_reading_undoes_writing(graph, form, tmp_path):
     assume(runs(graph))
@@ -64,7 +65,7 @@ def test_reading_undoes_writing(graph, form, tmp_path):
     assert differences(graph, load(path)) == []
 
 
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=examples(15, 40), **SETTINGS)
 @given(graph=any_graphs(), form=st.sampled_from(FORMS))
 def test_onnx_runtime_computes_what_the_reference_computes(graph, form, tmp_path):
     assume(runs(graph))

@@ -131,6 +131,9 @@ public:
       n *= d;
     return addConstantValues(type, shape, toHostValues(ArrayRef<T>(values, n)), context);
   }
+  /// Values of `type` in memory, which `traits` describe; one for all elements if `broadcast`.
+  Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, const void *values, const TypeTraits &traits, bool broadcast,
+                     const DebugContext &context = {});
   /// Quarters in the format and scale of `metadata`.
   template <class T>
   Tensor addConstant(const Type &type, const QuarterMetadata &metadata, ArrayRef<std::size_t> shape, ArrayRef<T> values,

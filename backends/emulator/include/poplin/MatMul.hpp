@@ -3,6 +3,7 @@
 #define SNNC_POPLIN_MAT_MUL_HPP
 
 #include <cstddef>
+#include <iosfwd>
 #include <vector>
 
 #include <poplar/Graph.hpp>
@@ -79,6 +80,13 @@ poplar::Tensor createMatMulGroupedInputRHS(poplar::Graph &graph, const poplar::T
                                            const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
                                            const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                            PlanningCache *cache = nullptr);
+/// Writes how the product is divided into blocks, one line.
+void matMulReportPlan(std::ostream &out, const poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                      const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                      const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+void matMulGroupedReportPlan(std::ostream &out, const poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                             const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                             const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 /// The operand as another product reads it; the emulator does not move it.
 poplar::Tensor transposeGroupedMatrix(const poplar::Tensor &A);
 

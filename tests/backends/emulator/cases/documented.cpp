@@ -1,10 +1,17 @@
 // Parts of the documented interface that programs use beside the everyday ones.
 #include "case.hpp"
 
+#include <cmath>
+
 #include <gcl/Collectives.hpp>
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/Quarter.hpp>
 #include <poplar/TypeTraits.hpp>
+#include <poplin/MatMul.hpp>
+#include <popnn/LogSoftmax.hpp>
+#include <popnn/NonLinearity.hpp>
+#include <popnn/codelets.hpp>
+#include <poplin/codelets.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Pad.hpp>
 #include <popops/Reduce.hpp>
@@ -266,6 +273,79 @@ void functionBuffers() {
     }
 }
 
+/// Constants from memory of any type, and vertices of popnn by name: rows are picked from constants.
+void picks() {
+  const Device device = smallDevice(1, 4);
+  Graph graph(device);
+  popnn::addCodelets(graph);
+  Sequence prog;
+  const ComputeSet cs = graph.addComputeSet();
+  const auto pick = [&](const std::string &which, const Tensor &values, const Tensor &labels) {
+    const std::string small = which == "Max" ? "max" : "min";
+    const Tensor value = graph.addVariable(values.elementType(), {}, "value"), label = graph.addVariable(labels.elementType(), {}, "label");
+    const VertexRef v = graph.addVertex(
+        cs, "popnn::Reduce" + which + "ClassSparse<" + values.elementType().toString() + "," + labels.elementType().toString() + ">",
+        {{"activations", values}, {"labels", labels}, {small + "Value", value}, {small + "Index", label}});
+    graph.setTileMapping(v, 1);
+    for (const Tensor &t : {values, labels, value, label})
+      graph.setTileMapping(t, 1);
+    prog.add(PrintTensor("value", value));
+    prog.add(PrintTensor("label", label));
+  };
+  prog.add(Execute(cs));
+  const float reals[] = {1.5f, -2.f, 4.f, 4.f};
+  const int numbers[] = {7, -8, 9, 10};
+  const unsigned short halves[] = {0x3c00, 0xc000, 0x0000, 0x4000};
+  const void *memory = reals;
+  const TypeTraits ofHalves{2, 2, true, true, false, true};
+  pick("Max", graph.addConstant(FLOAT, {4}, memory, TypeTraits::make<float>(), false, "reals"),
+       graph.addConstant(INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), false));
+  pick("Min", graph.addConstant(HALF, {4}, static_cast<const void *>(halves), ofHalves, false),
+       graph.addConstant(UNSIGNED_INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), true));
+  pick("Min", graph.addConstant(INT, {4}, static_cast<const void *>(numbers), TypeTraits::make<int>(), false),
+       graph.addConstant(UNSIGNED_INT, {4}, static_cast<const void *>(numbers + 2), TypeTraits::make<int>(), true));
+  Engine engine(graph, prog);
+  engine.setPrintTensorStream(std::cout);
+  engine.loadAndRun(device);
+  std::cout << engine.getEmulatorProfile().steps[0].computeCyclesBusiest << "\n";
+}
+
+/// Softmax without the codelets of popnn; its gradient; then a function that needs them.
+void softmax() {
+  const Device device = smallDevice(1, 4);
+  Graph graph(device);
+  popops::addCodelets(graph);
+  Sequence prog;
+  const Tensor x = graph.addConstant<float>(FLOAT, {1, 3}, {0.f, std::log(2.f), std::log(5.f)});
+  graph.setTileMapping(x, 0);
+  const Tensor y = popnn::nonLinearity(graph, popnn::NonLinearityType::SOFTMAX, x, prog);
+  const Tensor logs = popnn::logSoftmax(graph, x, prog);
+  prog.add(PrintTensor("y", y));
+  prog.add(PrintTensor("logs", logs));
+  prog.add(PrintTensor("gradient", popnn::nonLinearityInputGradient(graph, popnn::NonLinearityType::SOFTMAX, y, x, prog)));
+  Engine engine(graph, prog);
+  engine.setPrintTensorStream(std::cout);
+  engine.loadAndRun(device);
+  try {
+    popnn::nonLinearity(graph, popnn::NonLinearityType::TANH, x, prog);
+  } catch (const unknown_vertex_type &error) {
+    std::cout << error.what() << "\n";
+  }
+}
+
+/// The plan of a product, and the tiles that share its output.
+void plan() {
+  const Device device = smallDevice(1, 12);
+  Graph graph(device);
+  poplin::addCodelets(graph);
+  poplin::matMulReportPlan(std::cout, graph, HALF, FLOAT, {40, 300}, {300, 20});
+  poplin::matMulGroupedReportPlan(std::cout, graph, FLOAT, FLOAT, {3, 7, 5}, {3, 5, 2});
+  std::size_t tiles = 0;
+  for (const auto &intervals : graph.getTileMapping(poplin::createMatMulOutput(graph, HALF, FLOAT, {40, 300}, {300, 20})))
+    tiles += !intervals.empty();
+  std::cout << tiles << "\n";
+}
+
 void report() {
   Device device = smallDevice();
   Graph graph(device);
@@ -279,6 +359,6 @@ void report() {
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
                       {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
-                      {"report", report}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
+                      {"report", report}, {"plan", plan}, {"picks", picks}, {"softmax", softmax}, {"pieces", pieces}, {"functionBuffers", functionBuffers}},
                      argc, argv);
 }

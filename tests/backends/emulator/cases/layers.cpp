@@ -11,6 +11,7 @@
 #include <popnn/Lstm.hpp>
 #include <popnn/Norms.hpp>
 #include <popnn/Pooling.hpp>
+#include <popops/ElementWise.hpp>
 #include <popsparse/FullyConnected.hpp>
 #include <popsparse/MatMul.hpp>
 #include <popsparse/SparsePartitioner.hpp>
@@ -48,6 +49,47 @@ void lstm() {
   w.show("dW", d.inputWeights);
   w.show("dU", d.outputWeights);
   w.show("db", d.biases);
+  w.run();
+}
+
+/// A cell of the program's own: two states, inputs of two types, and everything that a step can read and write.
+void recurrence() {
+  using namespace popops::expr;
+  World w;
+  const std::size_t steps = number(), batch = number(), size = number(), backwards = number(), shards = number();
+  const popnn::rnn::RnnParams params(FLOAT, batch, steps, {size, size});
+  const Tensor x = w.input({steps, batch, size}), interim = w.input({2 * steps, batch, size});
+  const Tensor sum = w.input({1, batch, size}), scale = w.input({1, batch, size});
+  const Tensor states = popnn::rnn::createOutputTensor(w.graph, params, 1), made = popnn::rnn::createOutputTensor(w.graph, params, 1);
+  const Tensor out = popnn::rnn::createOutputTensor(w.graph, params, 2, 1);
+  Tensor kept = popnn::rnn::createOutputTensor(w.graph, params, 1);
+  const Tensor offset = w.graph.addVariable(FLOAT, {}, "offset");
+  w.graph.setTileMapping(offset, 0);
+  const auto body = [&](poplar::Graph &graph, const popnn::rnn::TimeStepState &time, const popnn::rnn::RnnBatchwiseFlags &flags,
+                        std::vector<Tensor> &state, const popnn::rnn::RnnSlice &slice, std::vector<Tensor> &created, Sequence *first,
+                        const poplar::DebugNameAndId &name) {
+    if (flags.valid() || slice.inputs[0].rank() != 2 || slice.interimIn.dim(0) != 2 || slice.outputs[0].shape() != Shape{2, batch, size})
+      std::cerr << "shapes of a step\n";
+    popops::mapInPlace(graph, Cast(Const(3), FLOAT), {offset}, *first, {name});
+    Sequence step;
+    const Tensor index = popops::map(graph, Cast(Add(_1, _2), FLOAT), {time.begin, time.counter}, step, {name});
+    popops::mapInPlace(graph, Add(Mul(_1, _2), Add(_3, _4)), {state[0], state[1], slice.inputs[0], index.reshape({1, 1, 1})}, step, {name});
+    popops::mapInPlace(graph, Add(_1, _2), {state[1], slice.interimIn[1]}, step, {name});
+    step.add(poplar::program::Copy(state[0][0], slice.outputs[0][0]));
+    step.add(poplar::program::Copy(slice.interimIn[0], slice.outputs[0][1]));
+    step.add(poplar::program::Copy(state[1][0], slice.interimOut));
+    created[0] = popops::map(graph, Mul(_1, _2), {slice.inputs[0], offset}, step, {name});
+    return step;
+  };
+  poplar::OptionFlags options{{"codeReuse", "true"}};
+  const std::vector<Tensor> last = popnn::rnn::Rnn(w.graph, params, backwards, {sum, scale}, {states, 0}, {x}, &interim, &kept, {out}, {made},
+                                                   w.prog, body, unsigned(shards), options, "own");
+  w.show("sum", last[0]);
+  w.show("scale", last[1]);
+  w.show("states", states);
+  w.show("out", out);
+  w.show("kept", kept);
+  w.show("made", made);
   w.run();
 }
 
@@ -358,6 +400,7 @@ const std::map<std::string, std::function<void()>> refusals{
 
 int main(int argc, char **argv) {
   Scenarios scenarios{{"lstm", lstm},
+                      {"recurrence", recurrence},
                       {"gru", gru},
                       {"ctcLoss", ctcLoss},
                       {"beamSearch", beamSearch},

@@ -1,0 +1,4 @@
+#ifndef SNNC_BARE_TILE_CONSTANTS_HPP
+#define SNNC_BARE_TILE_CONSTANTS_HPP
+#include <poplar/TileConstants.hpp>
+#endif
