@@ -9,7 +9,7 @@ from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCHES: Final = (16, 32, 64, 128, 256)
 QUICK: Final = (32, 128)
-QUICK_MODELS: Final = tuple(model for model in MODELS if model not in ("SConv2dLSTM", "Lapicque", "Alpha"))
+QUICK_MODELS: Final = tuple(model for model in MODELS if model not in ("Lapicque", "Alpha"))
 QUOTED: Final = 60_000
 """Samples/s of Leaky at batch 128 in the paper's public repository."""
 

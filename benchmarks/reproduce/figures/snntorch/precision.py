@@ -10,7 +10,7 @@ from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCH: Final = 32
 QUICK: Final = ("Leaky", "Synaptic", "RLeaky one to one", "RLeaky all to all", "Leaky, convolution")
-"""Without SLSTM and SConv2dLSTM, whose mapping in float16 takes many minutes."""
+"""Without SLSTM and SConv2dLSTM, which take longest to map."""
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
 
 
