@@ -1,7 +1,7 @@
 """Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
 
 Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
-folder above that exists. Templates are tested with the back end that emits them, examples by one file. Code that can change emitted
+folder above that exists. Templates are tested with the backend that emits them, examples by one file. Code that can change emitted
 programs is also tested end to end, and all code of the package by the hashes of what it emits and prints.
 """
 
@@ -14,7 +14,7 @@ ROOMS = ("api", "frontends", "compiler", "backends", "benchmarks")
 EMIT = ("compiler", "backends", "templates")
 """Rooms whose changes can change emitted programs."""
 BY_TEMPLATE = {"common": ["backends"], "native": ["backends/cpu", "backends/cuda", "backends/native"], "report": ["api/report"]}
-"""Test folders of the folders of templates that do not belong to the back end of the same name."""
+"""Test folders of the folders of templates that do not belong to the backend of the same name."""
 
 
 def tests_of(file: str, root: Path) -> list[str]:

@@ -78,7 +78,7 @@ class NewerProjectError(ProjectFolderError):
 
 
 class TrainedWeightsError(SnncError):
-    """The trained weights of a project are damaged, not finite, or belong to another network."""
+    """The trained weights of a project are damaged, not finite, or belong to a different network."""
 
     code = "SNNC-E424"
 
@@ -210,7 +210,7 @@ class RecordingError(SnncError):
 
 
 class DataFormatError(SnncError):
-    """A file of a data set is damaged, cut short, or has another format."""
+    """A file of a data set is damaged, cut short, or has a different format."""
 
     code = "SNNC-E580"
 
@@ -231,3 +231,9 @@ class SampleError(SnncError):
     """A sample of a data set does not fit the next stage: events are not binned, lengths differ, or a class index is missing."""
 
     code = "SNNC-E583"
+
+
+class NoKernelsError(SnncError):
+    """Kernels are to be timed on a target that has none."""
+
+    code = "SNNC-E650"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.backends.runtime.data_sets import BatchedData
-from snnc.backends.runtime.engine import Engine, Initial, profile_of
+from snnc.backends.runtime.engine import Engine, Initial, TimingEngine, profile_of
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import History
 from snnc.backends.session import Input
@@ -27,7 +27,7 @@ from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
 from snnc.data.archive import Chosen
 from snnc.data.whole_files import whole_file
-from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
+from snnc.errors import FilledBufferError, NoKernelsError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
@@ -135,7 +135,7 @@ class Session(session.BackendSession):
                 None if program.optimizer is None else program.optimizer.name,
                 project,
                 self.recording,
-                self.timing,
+                self._times(),
             ),
             format,
         )
@@ -217,13 +217,35 @@ class Session(session.BackendSession):
 
     def keep(self) -> None:
         """Store the profile or the measured time of a step in the project folder, for reports."""
-        found = self.profile() if self.plan is not None else self.timing
+        found = self.profile() if self.plan is not None else self._times()
         if self.project is not None and found is not None:
             try:
                 with whole_file(self.project / PROFILE) as stream:
                     stream.write(json.dumps(found).encode())
             except OutputFileError as error:
                 warnings.warn(f"the profile of this run is not stored: {error.text}", UserWarning, stacklevel=2)
+
+    def time_kernels(self) -> None:
+        """Time each kernel of the training steps from now on, for the report of the project (:meth:`keep`); steps take longer meanwhile.
+
+        Raises
+        ------
+        NoKernelsError
+            The target has no kernels.
+        """
+        if not isinstance(self.engine, TimingEngine):
+            raise NoKernelsError(
+                f"the target {self.options.target!r} has no kernels to time; only programs for GPUs (target cuda) have. "
+                "Train without timing kernels."
+            )
+        self.engine.time_kernels()
+
+    def _times(self) -> dict[str, Any] | None:
+        """Return the measured time of a training step and, if they were timed, of its kernels."""
+        kernels = self.engine.kernel_times() if isinstance(self.engine, TimingEngine) else None
+        if self.timing is None or kernels is None:
+            return self.timing
+        return {**self.timing, "kernels": kernels}
 
     def close(self) -> None:
         """Release the engine, and delete a temporary project folder."""

@@ -158,7 +158,7 @@ def opened(
     # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, SequenceEngine), "native back ends have such engines"
+    assert isinstance(engine, SequenceEngine), "native backends have such engines"
     return engine, temporary
 
 

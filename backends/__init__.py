@@ -1,1 +1,1 @@
-"""Back ends: they turn a step program, or its plan, into a project, and a project into a session."""
+"""Backends: they turn a step program, or its plan, into a project, and a project into a session."""

@@ -1,4 +1,4 @@
-"""The base class of back ends; each back end is one frozen object, listed in :mod:`snnc.backends.registry`.
+"""The base class of backends; each backend is one frozen object, listed in :mod:`snnc.backends.registry`.
 
 Modules named ``backend.py``, and this one, do not import large modules: the command line reads the options of every target, even for
 ``--help``. Their methods import what they need.
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import ChannelOrders
     from snnc.compiler.tiles.planning.parting import Parts
 
-Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
+Support: TypeAlias = Literal["yes", "with a loss", "refused"]
 """Whether a target accepts an option: always, only if it trains, or never."""
-TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
+TRAINING: Final[Mapping[str, Any]] = {"support": "with a loss"}
 """Metadata of a field: the option affects only training, so it needs a loss."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetOptions:
-    """Options common to all targets; each back end adds its own fields.
+    """Options common to all targets; each backend adds its own fields.
 
     ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. The metadata of a field define
-    when the option is accepted: :data:`TRAINING`, or ``{"values": {value: taken}}`` if that depends on the value. The target refuses
+    when the option is accepted: :data:`TRAINING`, or ``{"values": {value: support}}`` if that depends on the value. The target refuses
     options that it has no field for.
     """
 
@@ -58,7 +58,7 @@ class TargetOptions:
 
 @dataclass(frozen=True, eq=False)
 class SequenceOptions(TargetOptions):
-    """Options of back ends that run the step program itself, without tiles."""
+    """Options of backends that run the step program itself, without tiles."""
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
@@ -69,7 +69,7 @@ class SequenceOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PlacedProgram:
-    """A program and its mapping, passed from one stage of a back end to the next.
+    """A program and its mapping, passed from one stage of a backend to the next.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class BuiltProject:
 
 
 Own = TypeVar("Own", bound=TargetOptions)
-"""The options of one back end."""
+"""The options of one backend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,33 +147,33 @@ class Backend(Generic[Own]):
         return self.heading or self.name
 
     def runs(self, target: str) -> bool:
-        """Return whether `target`, a value of ``--target``, selects this back end."""
+        """Return whether `target`, a value of ``--target``, selects this backend."""
         return target == self.name
 
-    def taken(self, name: str, value: Any = None) -> Taken:
+    def support(self, name: str, value: Any = None) -> Support:
         """Return whether an option, or one value of it, is accepted."""
         found = next((f for f in fields(self.options) if f.name == name), None)
         if found is None:
             return "refused"
-        values: Mapping[str, Taken] = found.metadata.get("values", {})
+        values: Mapping[str, Support] = found.metadata.get("values", {})
         if values and isinstance(value, str) and value != found.default:
             return values.get(value, "refused")
-        taken: Taken = found.metadata.get("taken", "yes")
-        return taken
+        support: Support = found.metadata.get("support", "yes")
+        return support
 
     def own(self, chosen: Any, **more: Any) -> Own:
-        """Return this back end's options, from the equally named fields of `chosen` and from `more` (values that no user chooses)."""
+        """Return this backend's options, from the equally named fields of `chosen` and from `more` (values that no user chooses)."""
         names = [f.name for f in fields(self.options)]
         given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
         return self.options(**(given | {name: value for name, value in more.items() if name in names}))
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Return the graph in the form that this back end lowers best."""
+        """Return the graph in the form that this backend lowers best."""
         del options
         return graph
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return which values the step program stores as float16; empty if the back end does its own rounding."""
+        """Return which values the step program stores as float16; empty if the backend does its own rounding."""
         del options
         return ()
 
@@ -190,7 +190,7 @@ class Backend(Generic[Own]):
         return limit_of(options) if isinstance(options, SequenceOptions) else None
 
     def check(self, program: StepProgram, options: Own) -> None:
-        """Raise a coded error if this back end cannot run `program`."""
+        """Raise a coded error if this backend cannot run `program`."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Return the program to emit; `graph` was lowered to `program`."""
@@ -206,8 +206,8 @@ class Backend(Generic[Own]):
         return BuiltProject(folder, folder)
 
     def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
-        """Return an engine that runs `built`, the result of :meth:`build`; `built` is None if the back end emits nothing."""
-        raise NotImplementedError(f"the back end {self.name!r} cannot open a program")
+        """Return an engine that runs `built`, the result of :meth:`build`; `built` is None if the backend emits nothing."""
+        raise NotImplementedError(f"the backend {self.name!r} cannot open a program")
 
     def next_step(self, folder: Path, trains: bool) -> str:
         """Return the command that a user runs next on a project."""

@@ -1,4 +1,4 @@
-"""All back ends. No other module knows the names of targets: target-dependent code calls the target's object."""
+"""All backends. No other module knows the names of targets: target-dependent code calls the target's object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROCESSOR: Final = CPU.name
 
 
 def backend_of(target: str) -> AnyBackend:
-    """Return the back end for a value of ``--target``.
+    """Return the backend for a value of ``--target``.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def backend_of(target: str) -> AnyBackend:
 
 
 def named() -> tuple[AnyBackend, ...]:
-    """Return the back ends whose own names are targets, in alphabetical order."""
+    """Return the backends whose own names are targets, in alphabetical order."""
     return tuple(sorted((b for b in BACKENDS if b.about), key=lambda b: b.name))
 
 

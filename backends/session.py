@@ -207,7 +207,7 @@ class BackendSession:
             iterable is iterated again in each epoch, so a generator lasts for one epoch. Or a data set (:mod:`snnc.data`), which contains
             its labels and is read batch by batch, in the same order as arrays.
         y
-            [samples], class indices; targets of another kind if the loss needs them (:mod:`snnc.losses`).
+            [samples], class indices; targets of a different kind if the loss needs them (:mod:`snnc.losses`).
         epochs
             Number of passes over all samples.
         first_epoch
@@ -408,7 +408,7 @@ class BackendSession:
         WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
             The file, or its contents, do not match.
         OptimizerValuesError
-            Its optimiser state is missing, damaged or from another optimiser.
+            Its optimiser state is missing, damaged or from a different optimiser.
         """
         self._check_open()
         set_entries(self.program, self.engine, load_weights(path), strict, optimizer)

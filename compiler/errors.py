@@ -224,7 +224,7 @@ class SurrogateValueError(SnncError):
 
 
 class GraphDataError(SnncError):
-    """The description of a network, in a project folder or in a model file's metadata, is damaged or has another format."""
+    """The description of a network, in a project folder or in a model file's metadata, is damaged or has a different format."""
 
     code = "SNNC-E027"
 

@@ -1,1 +1,1 @@
-"""Front ends: convert model files, PyTorch modules and networks written in Python to graphs."""
+"""Frontends: convert model files, PyTorch modules and networks written in Python to graphs."""

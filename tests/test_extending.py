@@ -27,5 +27,5 @@ def test_without_what_a_section_adds_its_code_fails(title, tmp_path):
 
 def test_the_page_names_files_that_exist():
     named = re.findall(r"`((?:api|backends|compiler|frontends)/[\w/]+\.(?:py|toml))`", PAGE.read_text())
-    new = {path for title in (*TITLES, "A back end") for path in section(title).files}
+    new = {path for title in (*TITLES, "A backend") for path in section(title).files}
     assert [path for path in named if path not in new and not (ROOT / path).is_file()] == []

@@ -98,7 +98,7 @@ def _cache() -> Finding:
         return Finding("cache", False, f"no home folder ({purpose})", "name a folder: SNNC_CACHE=FOLDER")
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
-        return Finding("cache", False, f"{folder} cannot be written ({purpose})", "name another folder: SNNC_CACHE=FOLDER")
+        return Finding("cache", False, f"{folder} cannot be written ({purpose})", "name a different folder: SNNC_CACHE=FOLDER")
     return Finding("cache", True, f"{folder} ({purpose})")
 
 

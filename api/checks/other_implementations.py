@@ -93,7 +93,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         imported = read_onnx(path, shapes)
         if fingerprint(imported.graph) != fingerprint(graph):
             text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-            raise NotGenericError(f"for arrays of the shapes {text} the file contains another network than for others; give other sizes.")
+            raise NotGenericError(f"for arrays of the shapes {text} the file contains a different network; give other sizes.")
     inside = HiddenOfFile(imported, steps)
     runtime = inside.open(path, graph)
     found = runtime.run(arrays, batch)

@@ -126,7 +126,7 @@ class Verification:
                 yield from _table(list(_steps(layer)))
         yield self._verdict()
         if not self.agree:
-            yield "If a membrane equals its threshold within rounding, single spikes may differ; try other inputs with another --seed."
+            yield "If a membrane equals its threshold within rounding, single spikes may differ; try other inputs with a different --seed."
 
     def _remarks(self, layer: LayerComparison) -> Iterator[str]:
         if layer.ports and layer.source != self.against:

@@ -18,7 +18,7 @@ from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
-from snnc.driver.compiling import MOST_SAMPLES, open_graph, session_for
+from snnc.driver.compiling import MAX_SAMPLES, open_graph, session_for
 from snnc.driver.loading import Model, as_graph, check_discrete, load_options
 from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError, OptionValueError
@@ -148,7 +148,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
 
 def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> dict[str, Array]:
     steps, batch = sizes(graph, arrays)
-    options = CompileOptions(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
+    options = CompileOptions(target=target, batch=min(batch, MAX_SAMPLES), seed=seed)
     if options.backend.emits or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
     with open_graph(graph, options) as session:

@@ -133,7 +133,7 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
     Raises
     ------
     RecordingError
-        The model is not a project, or is compiled again for another target.
+        The model is not a project, or is compiled again for a different target.
     """
     if record is None:
         return

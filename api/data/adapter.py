@@ -18,7 +18,7 @@ from snnc.errors import SampleError
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """A data set of another library; see :class:`snnc.data.data_set.SampleSource`."""
+    """A data set of a different library; see :class:`snnc.data.data_set.SampleSource`."""
 
     data: Any
     sensor: Shape | None

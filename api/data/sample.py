@@ -117,7 +117,7 @@ def events_of(sample: Sample, who: str) -> Aer:
     Raises
     ------
     SampleError
-        The sample has another form.
+        The sample has a different form.
     """
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
@@ -131,7 +131,7 @@ def values_of(sample: Sample, who: str) -> Array:
     Raises
     ------
     SampleError
-        The sample has another form.
+        The sample has a different form.
     """
     if isinstance(sample, Aer | Spikes):
         raise SampleError(f"{who} requires an array of values, but the sample is events; bin events with snnc.data.Bin instead.")

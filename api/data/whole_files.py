@@ -62,12 +62,12 @@ def check_output(output: Path | None, *read: Path | None) -> None:
         return
     for given in read:
         if given is not None and given.exists() and output.samefile(given):
-            raise SameFileError(f"{str(output)!r} is a file that this command reads; give another output file.")
+            raise SameFileError(f"{str(output)!r} is a file that this command reads; give a different output file.")
     place = output.resolve()
     for folder in (place.parent, place.parent.parent):
         own = written_files(folder)
         if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
-            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another output file.")
+            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give a different output file.")
 
 
 def _reason(error: OSError) -> str:

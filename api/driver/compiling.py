@@ -29,7 +29,7 @@ from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_input_name
 
-MOST_SAMPLES: Final = 64
+MAX_SAMPLES: Final = 64
 """Default number of samples in one run of a machine."""
 
 
@@ -109,16 +109,17 @@ def compile(
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
         On the CPU: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
-        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"bfloat16"``
-        rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
-        of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
-        ``"float16"`` stores the history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the
-        weights. Sums, states and updated parameters are float32.
+        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"tf32"``
+        rounds the dense weights that spikes select outside recurrences to 11 bits; ``"bfloat16"`` rounds deltas, and the factors of
+        dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors of forward products, which
+        changes spikes, and the stored history. On machines, in PopTorch's package and on the reference: ``"float16"`` stores the
+        history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the weights. Sums, states
+        and updated parameters are float32.
     half
         On machines and the reference (weights on the CPU and on a GPU too, no weights in PopTorch's package): the values that
-        ``"float16"`` stores in half precision, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
-        :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored
-        (``master``).
+        ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps) and deltas, as in
+        ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random
+        (``stochastic``), or with the remainders stored (``master``).
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -248,7 +249,7 @@ def session_for(
     else:
         graph, chosen = model, CompileOptions()
     steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
-    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
+    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
             f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "

@@ -55,6 +55,6 @@ def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepPro
     Projects of others are not trusted, and older projects have no step program.
     """
     if has_known_program(folder):
-        with suppress(GraphDataError):  # written by another version of snnc
+        with suppress(GraphDataError):  # written by a different version of snnc
             return saved.program(chosen.loss, chosen.optimizer)
     return lower_graph(saved.graph, chosen).program

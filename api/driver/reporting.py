@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snnc.report import Subject
     from snnc.report.program import ProgramReport
 
-MOST_PLAN_BYTES = 1 << 28
+MAX_PLAN_BYTES = 1 << 28
 """Size limit of a plan file in bytes."""
 
 
@@ -117,7 +117,7 @@ def read_subject(path: Path) -> Subject:
 
 def _plan_text(path: Path) -> str:
     try:
-        if path.stat().st_size > MOST_PLAN_BYTES:
+        if path.stat().st_size > MAX_PLAN_BYTES:
             raise ProjectFolderError(f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

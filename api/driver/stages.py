@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
     """Prepare, lower, check and plan `graph`; the activity is measured on `data`: an archive, or inputs in the layout of the model."""
     activity = None
-    if data is not None and chosen.backend.taken("calibrate") != "refused":
+    if data is not None and chosen.backend.support("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)
     return plan_program(lower_graph(graph, chosen), chosen, activity)
 

@@ -1,4 +1,4 @@
-"""Draw new initial weights for a network of any front end: fluctuation-driven, LSUV on data, or an initialiser of the DSL."""
+"""Draw new initial weights for a network of any frontend: fluctuation-driven, LSUV on data, or an initialiser of the DSL."""
 
 from __future__ import annotations
 

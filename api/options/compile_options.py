@@ -24,7 +24,7 @@ from snnc.options import optimizers
 from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
-from snnc.options.table import RULES, check_taken, requests_effect, taken_by
+from snnc.options.table import RULES, check_support, requests_effect, support_of
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """Choices of the option `streaming`: data of a segmented sequence stored outside the tiles."""
@@ -98,11 +98,11 @@ class CompileOptions:
 
     @property
     def backend(self) -> AnyBackend:
-        """Back end of the target."""
+        """Backend of the target."""
         return backend_of(self.target)
 
     def own(self, **more: Any) -> Any:
-        """Return the options that the target accepts, as its back end's dataclass; `more` are internal settings, not set by users."""
+        """Return the options that the target accepts, as its backend's dataclass; `more` are internal settings, not set by users."""
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
@@ -111,10 +111,11 @@ class CompileOptions:
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return the options that still apply when the network runs on another target, without training."""
+        """Return the options that still apply when the network runs on a different target, without training."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
-        lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
+        requested = self.requested().items()
+        lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
         return replace(self, target=target, **(lost | {"loss": None}))
@@ -161,7 +162,7 @@ def options(
         **values,
     )
     given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
-    check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+    check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     _check_dropping(chosen)
     return chosen
 

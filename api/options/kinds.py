@@ -34,7 +34,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
     Raises
     ------
     OptionKindError
-        It belongs to another library, or is a class.
+        It belongs to a different library, or is a class.
     """
     if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
@@ -50,7 +50,7 @@ def surrogate_of(surrogate: object) -> Surrogate | None:
     Raises
     ------
     OptionKindError
-        It is a function, or belongs to another library.
+        It is a function, or belongs to a different library.
     """
     if surrogate is None or isinstance(surrogate, Surrogate):
         return surrogate

@@ -1,4 +1,4 @@
-"""The rules of compile options, used by the checks, the help and docs/reference/options.md; back ends define which options they accept."""
+"""The rules of compile options, used by the checks, the help and docs/reference/options.md; backends define which options they accept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.backend import Taken
+from snnc.backends.backend import Support
 from snnc.backends.registry import BACKENDS, AnyBackend, backend_of
 from snnc.errors import OptionNeedsLossError, OptionTargetError
 
@@ -35,9 +35,9 @@ class Rule:
     flag
         Name on the command line, if it differs.
     everywhere
-        For options of the model, which back ends have no field for: how all targets accept the option.
+        For options of the model, which backends have no field for: how all targets accept the option.
     targets
-        Names of the back ends to which `everywhere` applies; empty for all.
+        Names of the backends to which `everywhere` applies; empty for all.
     """
 
     does: str
@@ -49,7 +49,7 @@ class Rule:
     values: Mapping[str, str] = field(default_factory=dict)
     instead: str = ""
     flag: str = ""
-    everywhere: Taken | None = None
+    everywhere: Support | None = None
     targets: tuple[str, ...] = ()
 
     def remedy(self, value: Any) -> str:
@@ -152,19 +152,20 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns them",
     ),
     "half": Rule(
-        "values stored as float16: weights, pasts, deltas",
-        "Values stored as float16: one or more of weights (weights:stochastic), pasts, deltas.",
+        "values stored as float16: weights, history (stored past steps), deltas",
+        "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas.",
         instead="on that target precision= selects the rounded values",
     ),
     "precision": Rule(
         "precision of products, weights and stored states",
-        "float32, bfloat16 or float16; the target determines which values are rounded.",
+        "float32, tf32, bfloat16 or float16; the target determines which values are rounded.",
         default="float32",
         values={
-            "bfloat16": "it computes in float32; machines store states as float16",
-            "float16": "it computes in float32",
+            "tf32": "only programs for GPUs round the factors of products to the 11 bits of tf32",
+            "bfloat16": "this target computes in float32; machines store states as float16",
+            "float16": "this target computes in float32",
         },
-        instead="it computes in float32",
+        instead="this target computes in float32",
     ),
     "calibrate": Rule(
         "data on which the activity is measured",
@@ -187,7 +188,7 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
     return bool(value is not None and value != default and value not in RULES[name].idle)
 
 
-def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
+def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None:
     """Refuse options that would have no effect.
 
     Parameters
@@ -208,13 +209,13 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
     """
     backend = backend_of(target)
     for name, value in given.items():
-        taken = taken_by(name, backend, value)
-        if taken == "refused":
-            takers = ", ".join(b.words for b in BACKENDS if taken_by(name, b, value) != "refused")
+        support = support_of(name, backend, value)
+        if support == "refused":
+            takers = ", ".join(b.words for b in BACKENDS if support_of(name, b, value) != "refused")
             raise OptionTargetError(
                 f"{_shown(name, value)} is for the targets {takers}, not for {target!r}: {RULES[name].remedy(value)}; leave it out."
             )
-        if taken == "with a loss" and not training:
+        if support == "with a loss" and not training:
             raise OptionNeedsLossError(
                 f"{_shown(name, value)} only affects training, but no loss is given; give a loss (--loss ce_count), or leave it out."
             )
@@ -227,18 +228,18 @@ def _shown(name: str, value: Any) -> str:
     return f"{known} = {value!r}" if isinstance(value, str | int | float | tuple) else known
 
 
-def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
-    """Return whether a back end accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``.
+def support_of(name: str, backend: AnyBackend, value: Any = None) -> Support:
+    """Return whether a backend accepts an option: ``"yes"``, ``"with a loss"`` or ``"refused"``.
 
     Examples
     --------
-    >>> taken_by("threads", backend_of("cpu")), taken_by("threads", backend_of("cuda")), taken_by("truncate", backend_of("cpu"))
+    >>> support_of("threads", backend_of("cpu")), support_of("threads", backend_of("cuda")), support_of("truncate", backend_of("cpu"))
     ('yes', 'refused', 'with a loss')
     """
     rule = RULES[name]
     if rule.targets and backend.name not in rule.targets:
         return "refused"
-    return rule.everywhere or backend.taken(name, value)
+    return rule.everywhere or backend.support(name, value)
 
 
 def help_of(name: str) -> str:
@@ -249,7 +250,7 @@ def help_of(name: str) -> str:
     >>> help_of("truncate")
     'Targets reference, cpu, cuda, with --loss: Cut the gradient every K steps (truncated BPTT).'
     """
-    takers = {b: taken for b in BACKENDS if (taken := taken_by(name, b)) != "refused"}
+    takers = {b: support for b in BACKENDS if (support := support_of(name, b)) != "refused"}
     where = f"targets {', '.join(b.words.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
     head = ", ".join(filter(None, (where, "with --loss" if set(takers.values()) == {"with a loss"} else "")))
     return f"{head[:1].upper()}{head[1:]}: {RULES[name].help}" if head else RULES[name].help

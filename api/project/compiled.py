@@ -34,5 +34,5 @@ class Compiled:
 
     @property
     def on_target(self) -> PlacedProgram:
-        """Input of the target's back end: program, plan and parts."""
+        """Input of the target's backend: program, plan and parts."""
         return PlacedProgram(self.program, self.plan, self.parts)

@@ -88,7 +88,7 @@ class SavedModel:
         Raises
         ------
         GraphDataError
-            The step program is missing, damaged, or has another format.
+            The step program is missing, damaged, or has a different format.
         """
         more = self._folder / PROGRAM[1]
         try:

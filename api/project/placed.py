@@ -13,12 +13,12 @@ from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.partition import Parting
+from snnc.compiler.tiles.partition import Partition
 from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.reorder import orders, reorder
 from snnc.compiler.tiles.planning.options import PlanOptions
 from snnc.compiler.tiles.planning.ordering import ChannelOrders
-from snnc.compiler.tiles.planning.parting import Parter, Parts
+from snnc.compiler.tiles.planning.parting import NetworkPartitioner, Parts
 from snnc.compiler.tiles.planning.placing import parter_of
 from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
@@ -34,7 +34,7 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
     if isinstance(parts, ChannelOrders):
         save_orders(parts, folder)
     else:
-        save_parts(parts.parting, folder)
+        save_parts(parts.partition, folder)
 
 
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
@@ -63,15 +63,15 @@ def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder:
     return plan, None
 
 
-def save_parts(parting: Parting, folder: Path) -> None:
+def save_parts(partition: Partition, folder: Path) -> None:
     """Write the part of every neuron into a project folder."""
-    names = list(parting.parts)
-    arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
-    arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
+    names = list(partition.parts)
+    arrays = {f"part_{n}": partition.parts[name].astype(np.uint16) for n, name in enumerate(names)}
+    arrays |= {f"place_{n}": partition.places[name].astype(np.uint32) for n, name in enumerate(names) if name in partition.places}
     write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
 
 
-def load_parts(parter: Parter, folder: Path) -> Parts:
+def load_parts(parter: NetworkPartitioner, folder: Path) -> Parts:
     """Read parts written by :func:`save_parts`.
 
     Raises
@@ -83,12 +83,12 @@ def load_parts(parter: Parter, folder: Path) -> Parts:
         arrays = read_arrays(folder / PARTS)
         names = json.loads(arrays["names"].tobytes())
         kinds = ("part", "place")
-        parting = Parting(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
+        partition = Partition(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
         sizes = parter.candidates.sizes if parter.candidates is not None else {}
         shapes = {name: (n,) for name, n in sizes.items()}
-        if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
-            raise ValueError("it belongs to another network")
-        return parter.apply(parting)
+        if any({name: number.shape for name, number in some.items()} != shapes for some in (partition.parts, partition.places)):
+            raise ValueError("it belongs to a different network")
+        return parter.apply(partition)
     except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
 

@@ -25,7 +25,7 @@ def released(compiled: Compiled, folder: Path) -> Compiled:
     Raises
     ------
     ProjectFolderError
-        The weight file belongs to another network. The program finds weights by their positions, so it would read wrong values.
+        The weight file belongs to a different network. The program finds weights by their positions, so it would read wrong values.
     """
     if not compiled.options.backend.native:
         return compiled

@@ -22,7 +22,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
-USELESS = "model/trained.unusable-{}.safetensors"
+UNUSABLE_NAME = "model/trained.unusable-{}.safetensors"
 """Name to which unusable weights are renamed before training writes new ones."""
 
 
@@ -74,12 +74,12 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
     return trained
 
 
-def put_useless_aside(folder: Path) -> Path:
+def rename_unusable_weights(folder: Path) -> Path:
     """Rename a project's unusable trained weights, so that new ones can be written; return the new path."""
     number = 1
-    while (folder / USELESS.format(number)).exists():
+    while (folder / UNUSABLE_NAME.format(number)).exists():
         number += 1
-    return (folder / TRAINED).rename(folder / USELESS.format(number))
+    return (folder / TRAINED).rename(folder / UNUSABLE_NAME.format(number))
 
 
 def _reject(file: Path, error: SnncError, lenient: bool) -> None:

@@ -11,7 +11,7 @@ from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import DataFileError
 
 FORMATS: Final = ("text", "json", "trace")
-MOST_BYTES: Final = 1 << 30
+MAX_BYTES: Final = 1 << 30
 """Size limit of a profile file in bytes."""
 PARTS: Final = (
     ("compute", "compute_cycles_busiest"),
@@ -31,7 +31,7 @@ def read_profile(path: Path) -> dict[str, Any] | None:
         The file cannot be read.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             return None
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -38,6 +38,7 @@ CODES: Final[Mapping[str, str]] = {
     "forward: further windows": r"FG\b",
     "forward: next windows": r"FN\b",
     "forward: neurons": r"F2\b",
+    "forward: moments": r"N1\b",
     "forward: save": r"FS\b",
     "recompute: restore": r"FR\b",
     "forward: to streaming memory": r"MS\b",
@@ -63,6 +64,8 @@ CODES: Final[Mapping[str, str]] = {
     "update: norm of chips": r"U1 norm of chips\b",
     "update: norm": r"U1 norm\b",
     "update: loss scale": r"U1 loss scale\b",
+    "update: gradients": r"U1 gradients\b",
+    "update: rates": r"U1 rates\b",
     "update: optimiser": r"U1\b",
     "update: replicas": r"U2 replicas\b",
     "update: shared numbers": r"U2 shared\b",
@@ -117,7 +120,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     Raises
     ------
     ReportOptionError
-        The profile has no list of steps, or belongs to another number of tiles.
+        The profile has no list of steps, or belongs to a different number of tiles.
     """
     if profile is None:
         return None
@@ -169,7 +172,8 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The program of a step is the engine's last one; in it, second runs of a phase follow the first.
+    The program of a step is the engine's last one, or its last ones if the backward pass is repeated. Second runs of a phase follow the
+    first.
 
     Raises
     ------
@@ -183,7 +187,10 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
             "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
         )
     # The last entry, after all programs, is the data that stay live between two runs.
-    step = [point for point in points if point["program"] == points[-1]["program"] - 1]
+    last = points[-1]["program"] - 1
+    names = {p.name for p in plan.phases}
+    programs = range(last - 2 * ("update: gradients" in names) - ("forward: moments" in names), last + 1)
+    step = [point for point in points if point["program"] in programs]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
         mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]

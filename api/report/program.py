@@ -141,7 +141,20 @@ def read_timing(data: object) -> dict[str, Any] | None:
         return None
     values = [measured[name] for name in names]
     good = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) and v > 0 for v in values)
-    return {"measured": measured} if good else None
+    if not good:
+        return None
+    kernels = _read_kernels(data["kernels"]) if isinstance(data, dict) and "kernels" in data else None
+    return {"measured": measured} if kernels is None else {"measured": measured, "kernels": kernels}
+
+
+def _read_kernels(data: object) -> dict[str, Any] | None:
+    """Return the stored times of kernels (:class:`~snnc.backends.runtime.engine.TimingEngine`); None if `data` is something else."""
+    if not isinstance(data, dict) or set(data) != {"device", "updates", "steps", "batch", "us"}:
+        return None
+    counts = [data[name] for name in ("updates", "steps", "batch")]
+    times = data["us"]
+    good = isinstance(data["device"], str) and isinstance(times, list) and all(type(n) is int and n > 0 for n in counts)
+    return data if good and all(us is None or (type(us) in (int, float) and math.isfinite(us) and us >= 0) for us in times) else None
 
 
 def _options(program: ProgramReport) -> list[dict[str, str]]:
@@ -152,7 +165,7 @@ def _options(program: ProgramReport) -> list[dict[str, str]]:
         "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
         "precision": chosen.precision,
         "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",
-        "threads": None if chosen.backend.taken("threads") == "refused" else str(chosen.threads or "default"),
+        "threads": None if chosen.backend.support("threads") == "refused" else str(chosen.threads or "default"),
         "memory": None if chosen.memory is None else f"at most {chosen.memory:,} bytes",
     }
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]
@@ -179,25 +192,40 @@ def _memory(program: ProgramReport) -> dict[str, Any] | None:
 
 
 def _schedule(program: ProgramReport) -> dict[str, Any] | None:
-    """Return the predicted kernel launches of a step on a GPU, in order; None on other targets, or if the project has none."""
+    """Return the kernel launches of a step on a GPU, in order, predicted and, if they were timed, measured; None on other targets."""
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:
         return None
-    found = program.options.backend.launches(project, project["steps"], project["batch"])
+    measured = (program.timing or {}).get("kernels")
+    steps, batch = (project["steps"], project["batch"]) if measured is None else (measured["steps"], measured["batch"])
+    found = program.options.backend.launches(project, steps, batch)
     if found is None:
         return None
+    # Times of another version of the project are not those of these kernels.
+    fits = measured is not None and len(measured["us"]) == len(found["kernels"])
+    times = measured["us"] if measured is not None and fits else [None] * len(found["kernels"])
     longest = max(one["us"] for one in found["kernels"])
     kernels = []
-    for one in found["kernels"]:
+    for one, us in zip(found["kernels"], times, strict=True):
         runs = _RUNS.get(one["kind"], _AT_ONCE)
-        kernels.append({**one, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
+        kernels.append({**one, "measured_us": us, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
     used = dict.fromkeys(one["runs"] for one in kernels)
     return {
         "card": found["card"],
         "milliseconds": 1e3 * found["seconds"],
         "host_us": 1e6 * found["host_seconds"],
-        "steps": project["steps"],
-        "batch": project["batch"],
+        "steps": steps,
+        "batch": batch,
+        "measured": _measured(measured) if fits else None,
         "kernels": kernels,
         "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
+    }
+
+
+def _measured(kernels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where and how often kernels were timed, and the milliseconds of all of them together."""
+    return {
+        "device": kernels["device"],
+        "updates": kernels["updates"],
+        "milliseconds": 1e-3 * sum(us for us in kernels["us"] if us is not None),
     }

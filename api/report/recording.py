@@ -21,8 +21,8 @@ from snnc.compiler.tiles.partition import Correspondence
 from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import RecordingError
 
-MOST_SPIKES: Final = 20_000_000
-MOST_BYTES: Final = 1 << 30
+MAX_SPIKES: Final = 20_000_000
+MAX_BYTES: Final = 1 << 30
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
 
@@ -79,8 +79,8 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
         run_step(memory, t)
     trains = tuple(_train(memory, *where) for where in _spiking(program))
     total = sum(len(train.ids) for train in trains)
-    if total > MOST_SPIKES:
-        raise RecordingError(f"{batch} samples have {total:,} spikes, more than the maximum of {MOST_SPIKES:,}; record fewer samples.")
+    if total > MAX_SPIKES:
+        raise RecordingError(f"{batch} samples have {total:,} spikes, more than the maximum of {MAX_SPIKES:,}; record fewer samples.")
     return Recording(steps, batch, SOURCE, trains)
 
 
@@ -160,14 +160,14 @@ def read_recording(path: Path) -> Recording:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
-                raise RecordingError(f"{str(path)!r} has more than {MOST_BYTES:,} bytes; record fewer samples.")
+            if sum(info.file_size for info in archive.infolist()) > MAX_BYTES:
+                raise RecordingError(f"{str(path)!r} has more than {MAX_BYTES:,} bytes; record fewer samples.")
         arrays = read_arrays(path)
         about = json.loads(arrays["about"].tobytes())
         if about["version"] != _VERSION:
             raise ValueError(f"version {about['version']!r}")
         steps, samples = int(about["steps"]), int(about["samples"])
-        if not (steps > 0 and samples > 0 and steps * samples <= MOST_BYTES):
+        if not (steps > 0 and samples > 0 and steps * samples <= MAX_BYTES):
             raise ValueError(f"{steps} steps of {samples} samples")
         trains = tuple(_read_train(arrays, number, info, steps, samples) for number, info in enumerate(about["trains"]))
         return Recording(steps, samples, str(about["source"]), trains)

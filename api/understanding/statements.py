@@ -37,7 +37,7 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
 
 def _time(graph: Graph) -> str:
     if any("dt = " in text for text in graph.assumptions):
-        return ""  # a note of the front end already states it
+        return ""  # a note of the frontend already states it
     return "discrete: decays are factors per step, and the equations do not contain the length of a step in seconds (dt)."
 
 

@@ -28,7 +28,7 @@ def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
 
 
 def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Return the assumptions as lines: one text per subject, then the notes of the front end."""
+    """Return the assumptions as lines: one text per subject, then the notes of the frontend."""
     columns = max(width or WIDTH, NARROWEST)
     lines = ["", "assumptions"]
     for statement in found["statements"]:

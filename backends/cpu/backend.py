@@ -52,7 +52,7 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
 
-        precision = options.precision if options.half is None or options.half.pasts else "float32"
+        precision = options.precision if options.half is None or options.half.history else "float32"
         emit_cpu(placed.program, folder, options.steps, options.batch, precision)
         check_bound(folder, options.batch, options.memory)
 
@@ -68,7 +68,7 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.backends.cpu.engine import CpuEngine
         from snnc.backends.training.updates.masks import masks_of
 
-        assert built is not None, "this back end emits a program"
+        assert built is not None, "this backend emits a program"
         engine = CpuEngine(built.library, built.folder, options.threads, options.memory)
         engine.drop_by(masks_of(placed.program))
         return engine

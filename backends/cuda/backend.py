@@ -29,7 +29,7 @@ class CudaOptions(SequenceOptions):
     """
 
     memory: int | None = None
-    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
+    precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
     half: HalfNumbers | None = field(default=None, metadata=TRAINING)
     device: int | None = None
 
@@ -47,15 +47,15 @@ class CudaBackend(Backend[CudaOptions]):
         Raises
         ------
         HalfTogetherError
-            `half` names pasts or deltas.
+            `half` names history or deltas.
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
 
-        if options.half is not None and (options.half.pasts or options.half.deltas):
+        if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
-                "half includes pasts or deltas, but programs for GPUs round pasts, factors of dense products and deltas together; give "
-                "half='weights', or omit half and give precision='float16'."
+                "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "
+                "give half='weights', or omit half and give precision='float16'."
             )
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
@@ -78,7 +78,7 @@ class CudaBackend(Backend[CudaOptions]):
         from snnc.backends.cuda.engine import load_engine
         from snnc.backends.training.updates.masks import masks_of
 
-        assert built is not None, "this back end emits a program"
+        assert built is not None, "this backend emits a program"
         engine = load_engine(built.library, built.folder, options.memory, options.device)
         engine.drop_by(masks_of(placed.program))
         return engine

@@ -27,21 +27,30 @@ from snnc.backends.toolchain.compilers import (
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 from snnc.compiler.errors import BuildError
 
+NETWORK_SOURCES: Final = (
+    "network_cores_backward.cu",
+    "network_cores_forward.cu",
+    "network_feedbacks.cu",
+    "network_kernels.cu",
+    "network.cpp",
+)
+"""Sources that differ between networks; those that take longest come first. A project contains those that its network needs."""
 SOURCES: Final = (
-    "network.cu",
+    *NETWORK_SOURCES,
     "session_kernels.cu",
     "whole_products.cu",
     "whole_convolutions.cu",
     "whole_tables.cu",
     "cuda_session.cpp",
+    "session_inputs.cpp",
+    "session_steps.cpp",
+    "session_tensors.cpp",
     "native_session.cpp",
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
-OWN: Final = "network.cu"
-"""The source that differs between networks."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""Headers that ``network.cu`` includes in every project; they are precompiled with g++ for checks on the CPU."""
+"""Headers that a network's sources include in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
@@ -102,10 +111,11 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     headers = headers_of(folder)
     extra = _fast_build_flags(identity[-1])
     sources = sources_in(folder, SOURCES)
-    keys = {name: source_key(folder / name, headers, [*identity, *(extra if name == OWN else [])]) for name in sources}
+    flags_of = {name: extra if name in NETWORK_SOURCES else [] for name in sources}
+    keys = {name: source_key(folder / name, headers, [*identity, *flags_of[name]]) for name in sources}
 
     def build(to: Path) -> None:
-        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(extra if name == OWN else [])]) for name in sources])
+        objects = all_of([partial(_object, folder / name, keys[name], [*command, *flags_of[name]]) for name in sources])
         (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
         _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
@@ -123,7 +133,7 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def _fast_build_flags(version: str) -> list[str]:
-    """Return flags that shorten the compilation of the network's own source, for which users wait: -O1 on the host, parallel kernels."""
+    """Return flags that shorten the compilation of a network's own sources, for which users wait: -O1 on the host, parallel kernels."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     found = ["-Xcompiler=-O1"]
     if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
@@ -155,7 +165,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
-        taken = precompiled(folder, HEADERS, identity, every) if name == "network.cu" else []
+        taken = precompiled(folder, HEADERS, identity, every) if name in NETWORK_SOURCES else []
         return compiled(folder / name, keys[name], [*every, *taken, "-x", "c++"])
 
     def build(to: Path) -> None:

@@ -13,7 +13,7 @@ DEVICE: Final = "SNNC_CUDA_DEVICE"
 """Environment variable: number of the device on which sessions open."""
 LOCAL_RANK: Final = "LOCAL_RANK"
 """Environment variable of ``torchrun``: index of the process on this machine."""
-LEAST_CAPABILITY: Final = (7, 5)
+MIN_CAPABILITY: Final = (7, 5)
 """The oldest supported devices (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
 _MAJOR: Final = 75
@@ -49,8 +49,8 @@ def first_device() -> Device:
     """
     driver, device = _opened()
     found = [_attribute(driver, device, number) for number in (_MAJOR, _MINOR)]
-    if tuple(found) < LEAST_CAPABILITY:
-        has, least = (".".join(map(str, pair)) for pair in (found, LEAST_CAPABILITY))
+    if tuple(found) < MIN_CAPABILITY:
+        has, least = (".".join(map(str, pair)) for pair in (found, MIN_CAPABILITY))
         raise GpuMissingError(f"the CUDA device has compute capability {has}; {least} or newer is needed. {_HELP}")
     memory = ctypes.c_size_t(0)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)

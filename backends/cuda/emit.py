@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from snnc.backends.codegen.constants import CppConstant, file_names
-from snnc.backends.cuda.build import SOURCES
+from snnc.backends.cuda.build import NETWORK_SOURCES, SOURCES
 from snnc.backends.cuda.network import network_context
 from snnc.backends.cuda.schedule.launches import NARROW, TILE
 from snnc.backends.native.project_files import TABLES, initial_values, rendered, session_sizes, write_project_files
@@ -29,11 +30,13 @@ FIXED: Final = (
     "memory.hpp",
     "uploads.hpp",
     "replay.hpp",
+    "timing.hpp",
     "launch.hpp",
     "teams.hpp",
     "sources.hpp",
     "events.hpp",
     "near.hpp",
+    "near_places.hpp",
     "spikes.hpp",
     "half.hpp",
     "products.hpp",
@@ -46,16 +49,19 @@ FIXED: Final = (
     "sharing.hpp",
     "feedback.hpp",
     "walk.cuh",
+    "walk.hpp",
     "clusters.hpp",
     "recurrent.cuh",
     "recurrent.hpp",
     "recurrent_choice.hpp",
-    "recurrent_core.cuh",
+    "recurrent_core.hpp",
     "recurrent_exchange.cuh",
     "recurrent_float32.cuh",
     "recurrent_loop.cuh",
     "recurrent_memory.cuh",
     "recurrent_mma.cuh",
+    "recurrent_plan.hpp",
+    "recurrent_shapes.cuh",
     "warpgroups.cuh",
     "whole_convolutions.cu",
     "whole_convolutions.hpp",
@@ -81,9 +87,13 @@ FIXED: Final = (
     "session_kernels.cu",
     "cuda_session.hpp",
     "cuda_session.cpp",
+    "session_inputs.cpp",
+    "session_steps.cpp",
+    "session_tensors.cpp",
 )
 """Sources that are the same in every project."""
-OWN: Final = ("network.cu", "CMakeLists.txt", "README.txt")
+OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
+"""Files that are printed for a network."""
 
 
 def emit_cuda(
@@ -100,21 +110,32 @@ def emit_cuda(
     steps, batch
         Initial sizes of a session, which accepts any number of either.
     precision
-        With ``"bfloat16"``, the factors of dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of
-        forward products and the histories. Sums, running states and parameters are float32.
+        With ``"tf32"``, the weights of forward products of spikes outside the time loop have 11 bits. With ``"bfloat16"``, the factors of
+        dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of forward products and the histories.
+        Sums, running states and parameters are float32.
 
     Raises
     ------
     ProjectFolderError
         The folder cannot be written.
     NothingRoundedError
-        With float16, a program that does not train contains no dense weight.
+        The program contains no dense weight, and the precision is tf32, or it is float16 and the program does not train.
     """
-    if precision == "float16" and program.optimizer is None:
+    if precision == "tf32" or (precision == "float16" and program.optimizer is None):
         check_dense(program)
     storage = SequenceStorage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables = network_context(storage, values, sizes, precision)
-    texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN), CONSTANTS)
+    absent = _absent(context)
+    sources = [name for name in SOURCES if name not in absent]
+    texts = rendered(context | {"sources": sources}, "cuda", [name for name in (*FIXED, *OWN) if name not in absent], CONSTANTS)
     more = {"launches": context["launches"]}
     return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)
+
+
+def _absent(context: Mapping[str, Any]) -> set[str]:
+    """Return the files of kernels that a network does not have; each would take compile time even if it were empty."""
+    cores, feedbacks = context["cores"], context["feedbacks"]
+    absent = set() if feedbacks else {"network_feedbacks.cu"}
+    absent |= set() if cores else {"network_loops.cuh", "network_cores_forward.cu"}
+    return absent if any(core.goes_back for core in cores) else absent | {"network_cores_backward.cu"}

@@ -106,6 +106,18 @@ class CudaEngine(SequenceEngine):
             self.session.set("stream", np.array([stream], np.uint64).view(np.int32))
             self._stream = stream
 
+    def time_kernels(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.TimingEngine`; timed kernels are launched one by one, so steps take longer."""
+        self._setting("time_kernels", 1)
+
+    def kernel_times(self) -> dict[str, Any] | None:
+        """See :class:`~snnc.backends.runtime.engine.TimingEngine`."""
+        found = self.session.profile()
+        if "kernel_us" not in found:
+            return None
+        steps, batch = next(iter(self._shapes().values()))[:2]
+        return {"device": found["device"], "updates": found["timed_steps"], "steps": steps, "batch": batch, "us": found["kernel_us"]}
+
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         found = super().forward(inputs, initial)

@@ -28,6 +28,6 @@ class DeviceArrayError(SnncError):
 
 
 class HalfTogetherError(SnncError):
-    """The option `half` names pasts or deltas, but on GPUs 16 bits apply to pasts, factors of products and deltas only together."""
+    """The option `half` names history or deltas, but on GPUs 16 bits apply to the history, factors of products and deltas only together."""
 
     code = "SNNC-E660"

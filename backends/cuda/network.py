@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -74,6 +74,7 @@ def network_context(
     buffers = Buffers(steps, gradients, trains, plan)
     learned, groups = [u.parameter for u in program.update] if trains else [], group_numbers(program)
     copies = list(steps.connections.copies.values())
+    launches = _all_launches(steps, plan, trains)
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -81,10 +82,12 @@ def network_context(
         "training": trains,
         "stored": safetensors_header(values)[1],
         "neurons": plan.neurons,
+        "walks": plan.walks,
         "sums": plan.sums,
         "feedbacks": plan.feedbacks,
         "cores": plan.cores,
-        "launches": [launch.to_data() for launch in _all_launches(steps, plan, trains)],
+        "launches": [launch.to_data() for launch in launches],
+        "kernel_numbers": _kernel_numbers(launches),
         "record_phases": steps.records(),
         "forward": plan.forward,
         "backward": plan.backward,
@@ -173,6 +176,14 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
     return [*found, *forward, loss, *backward, *gradients, update]
+
+
+def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
+    """Return the numbers of the first launches of each way, of the loss and of the update, as the session counts kernels that it times."""
+    ways = [launch.way for launch in launches]
+    numbers = {f"{way.upper()}_KERNELS": ways.index(way) if way in ways else 0 for way in ("forward", "backward", "gradient")}
+    kinds = [launch.kind for launch in launches]
+    return numbers | {f"{kind.upper()}_KERNEL": kinds.index(kind) if kind in kinds else 0 for kind in ("loss", "update")}
 
 
 class Buffers:

@@ -61,7 +61,7 @@ CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
-MOST_ATTEMPTS = 24
+MAX_ATTEMPTS = 24
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
 
@@ -250,7 +250,7 @@ def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Se
     from snnc.compiler.errors import BuildError  # not needed if the cache has the table
 
     used, name = list(flags), source.name
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         try:
             run_compiler([*used, str(source), *rest], name)
             return used
@@ -263,7 +263,7 @@ def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Se
             if changed is None:
                 raise
             used = changed
-    raise BuildError(f"{name} does not compile after {MOST_ATTEMPTS} adaptations")
+    raise BuildError(f"{name} does not compile after {MAX_ATTEMPTS} adaptations")
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:

@@ -37,7 +37,7 @@ BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BE
 """Files that snnc writes into a folder without listing them, and can regenerate."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a manifest."""
-_MOST_BYTES: Final = 1 << 24
+_MAX_BYTES: Final = 1 << 24
 _NUMBERED: Final = re.compile(r"snnc folder (\d{1,6})")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -100,7 +100,7 @@ def _is_model(folder: Path) -> bool:
 def _json(path: Path) -> Any:
     """Return the contents of a small JSON file; None if it is missing, damaged or too large."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return None
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -108,7 +108,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a manifest lists; None if it has another format or lists paths outside the folder."""
+    """Return the files that a manifest lists; None if it has a different format or lists paths outside the folder."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

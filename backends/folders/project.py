@@ -168,5 +168,5 @@ def umask() -> int:
 def _explain(folder: Path, error: OSError) -> OutputFolderError:
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another folder.")
+        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose a different folder.")
     return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a folder that you may write to.")

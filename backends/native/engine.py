@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,9 +71,12 @@ class NativeEngine(ABC):
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
-        found = self.session.with_role(Role.GRADIENT)
+        return self.gradients_named([name.removeprefix("d_") for name in self.session.with_role(Role.GRADIENT)])
+
+    def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
-        gradients = {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+        gradients = {name: self.session.get(f"d_{name}").reshape(shapes[name]) for name in names}
         if _GRADIENT_SCALE not in self.session.tensors:
             return gradients
         factor = self.session.get(_GRADIENT_SCALE)[0]
@@ -81,7 +84,12 @@ class NativeEngine(ABC):
 
     def get_parameters(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
+        return self.parameters_named([p["tensor"] for p in self.description["parameters"]])
+
+    def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        return {name: self.session.get(name).reshape(shapes[name]) for name in names}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

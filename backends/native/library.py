@@ -37,7 +37,7 @@ class NativeError(SnncError):
 
 
 class NativeLibraryError(SnncError):
-    """A shared library cannot be loaded, was not emitted by snnc, or belongs to another version."""
+    """A shared library cannot be loaded, was not emitted by snnc, or belongs to a different version."""
 
     code = "SNNC-E416"
 

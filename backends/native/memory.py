@@ -125,7 +125,7 @@ class Needs:
         data = description["memory"]
         if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
-                f"the project of {description['name']!r} was written by another version of snnc; emit the project again."
+                f"the project of {description['name']!r} was written by a different version of snnc; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
         events = [(name, size) for name, size in data["events"]]

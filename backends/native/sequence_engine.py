@@ -7,7 +7,6 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,12 @@ import numpy as np
 
 from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.native.engine import NativeEngine
+from snnc.backends.native.gather import Gather
 from snnc.backends.native.library import Role
 from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.backends.runtime.events import InputValues
-
-
-class Gather(IntEnum):
-    """Parts of an update that a training step performs: values of the program's setting ``gather``."""
-
-    ALONE = 0
-    BEGINS = 1
-    GOES_ON = 2
-    CHANGES = 3
-    AGAIN = 4
 
 
 class SequenceEngine(NativeEngine):

@@ -81,7 +81,7 @@ Own = TypeVar("Own", bound=TileOptions)
 
 
 class TileBackend(Backend[Own]):
-    """Base class of back ends that plan on the tiles of a machine."""
+    """Base class of backends that plan on the tiles of a machine."""
 
     def machine(self, target: str) -> str:
         """Return the name or file of the machine for which a target is planned."""
@@ -115,15 +115,11 @@ class TileBackend(Backend[Own]):
             The number of steps is not given.
         UnsupportedOnPoplarError
             No codelet computes the loss.
-        NormalisationError
-            The program trains batch normalisations.
         """
-        from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} accepts any number of steps, but {options.target} needs a fixed number; give steps (--steps 100)."
@@ -146,7 +142,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
     """Emits, builds and loads a Poplar program, which runs on the emulator if the machine has no IPU."""
 
     def runs(self, target: str) -> bool:
-        """Return True: any name that no other back end recognises is that of a machine or of its file."""
+        """Return True: any name that no other backend recognises is that of a machine or of its file."""
         del target
         return True
 
@@ -179,7 +175,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         from snnc.backends.training.updates.masks import masks_of
         from snnc.compiler.lowering.spike_limits import limits_of
 
-        assert built is not None, "this back end emits a program"
+        assert built is not None, "this backend emits a program"
         engine = PoplarEngine(built.library, built.folder, limits_of(placed.program))
         masks = masks_of(placed.program)
         if placed.parts is None:

@@ -22,6 +22,7 @@ from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
+from snnc.backends.poplar.parameters.passes import repeats, separate_sums
 from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
@@ -34,9 +35,10 @@ from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external,
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
-from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
+from snnc.backends.poplar.vertices.losses import RATES, add_loss, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.statistics import MOMENTS, MOMENTS_TITLE, moments_codelets, moments_of_outputs
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
@@ -90,6 +92,7 @@ GROUPS: Final = {
     "loss": ("add_loss", "L1 and L2: loss of each sample, and the sum of the losses."),
     "recompute": ("add_recompute", "Save and restore states at segment boundaries."),
     "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; updated rows are copied to the sources."),
+    "statistics": ("add_statistics", "N1: mean and squared distances of the values of a batch normalisation."),
     "start": ("add_start", "Set currents to zero before the first step."),
 }
 
@@ -158,9 +161,11 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
+        separate_sums(net, assembly)
         add_norm(net, assembly)
         extras += norm_codelets(net)
-    programs = program_values(net, assembly, "external" if net.external else "training")
+        extras += moments_codelets(net)
+    programs = program_values(net, assembly, "external" if net.external else "passes" if repeats(net) else "training")
     return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
@@ -222,7 +227,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
     _, places = safetensors_header(initial_values(net))
-    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter("))}
+    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter(", "parameter_of_blocks("))}
     return {
         "title": comment_text(net.program.name),
         "sources": SOURCES.all,
@@ -284,13 +289,17 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
         names |= {**({SAVE: "FS save"} if net.plan.segments.reruns else {}), RESTORE: "FR restore"}
     if net.plan.segments.rows:
         names |= ROW_TITLES
+    if net.described.measured:
+        names |= {MOMENTS: MOMENTS_TITLE}
     if net.training:
         if not net.external:
             names |= {**{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients"}
         names |= norm_sets(net)
-        names |= {SUM: SUM_TITLE} if net.external else {"update_parameters": "U1 update"}
+        names |= {SUM: SUM_TITLE} if net.external or repeats(net) else {}
+        names |= {RATES: "U1 rates"} if repeats(net) else {}
+        names |= {} if net.external else {"update_parameters": "U1 update"}
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
@@ -308,7 +317,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
 
 def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
     """Return ``project.json``: the kind of the project, and the meaning of each ABI tensor."""
-    program, plan = net.program, net.plan
+    program, plan, moments = net.program, net.plan, moments_of_outputs(net)
     return {
         "format": PROJECT_FORMAT,
         "abi": ABI_VERSION,
@@ -339,7 +348,9 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "input": next((i.id for i in program.inputs if o.source.buffer.startswith(f"{i.id}_")), None),
             }
             for o in program.outputs
+            if o.id not in {found["id"] for found in moments}
         ],
+        **({"moments": moments} if moments else {}),
         "parameters": [
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from snnc.backends.native.engine import NativeEngine
+from snnc.backends.native.gather import Gather
 from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
-from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.engine import Array, Initial, Moments
 from snnc.backends.runtime.errors import SpikeLimitError
 from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
+_Result = TypeVar("_Result")
 _BATCHES: Final = "batches"
 """Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
+_GATHER: Final = "gather"
+"""Setting of a program whose update is separate from the gradients."""
 _KEEP: Final = -1
 """Value of the setting for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
@@ -67,6 +72,28 @@ class PoplarEngine(NativeEngine):
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
 
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
+        measured = self.description.get("moments", ())
+        if not measured:
+            return self.forward(inputs, initial), {}
+        found: dict[str, Array] = {}
+        self._gathered(Gather.MEASURES, lambda: found.update(self.forward(inputs, initial)))
+        return found, {about["id"]: self._moments(about) for about in measured}
+
+    def _moments(self, about: Mapping[str, Any]) -> Moments:
+        """Merge the moments of blocks with the same neurons and other samples (Chan, Golub & LeVeque 1983, DOI 10.2307/2683386)."""
+        neurons, begin, parts = math.prod(about["shape"]), 0, self.session.get(about["tensor"]).astype(np.float64)
+        mean, squares, count = (np.zeros(neurons) for _ in range(3))
+        for first, width, samples in about["blocks"]:
+            part, more = parts[begin : begin + 2 * width].reshape(2, width), self.steps * samples
+            begin, here = begin + 2 * width, slice(first, first + width)
+            whole, distance = count[here] + more, part[0] - mean[here]
+            squares[here] += part[1] + np.square(distance) * count[here] * more / whole
+            mean[here] += distance * more / whole
+            count[here] = whole
+        return Moments(mean.reshape(about["shape"]), squares.reshape(about["shape"]), self.steps * self.batch)
+
     def run_backward(self, adjoint: Array) -> None:
         """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
         self.session.set(self.description["adjoint"], adjoint)
@@ -93,6 +120,30 @@ class PoplarEngine(NativeEngine):
             if stored:
                 self._forget_gradients()
         return whole * self.batch / samples
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`; there is one part, a batch of the compiled size."""
+        ((inputs, target),) = parts
+        assert len(target) == samples
+        return self._gathered(Gather.BEGINS, lambda: self.train_batch(inputs, target, 0.0))
+
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        del samples
+        return self._gathered(Gather.AGAIN, self.session.train_step)
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        self._gathered(Gather.CHANGES, self.session.train_step)
+
+    def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
+        """Call `run`, a training step or a run that performs only `step` of an update."""
+        self.session.set(_GATHER, np.array([step], dtype=np.int32))
+        try:
+            return run()
+        finally:
+            self.session.set(_GATHER, np.array([Gather.ALONE], dtype=np.int32))
 
     def _forget_gradients(self) -> None:
         """Discard the stored gradients of an interrupted update."""

@@ -22,6 +22,7 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.lowering.statistics import measured_outputs
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
 from snnc.compiler.tiles.mapped.network import Layer, MappedNetwork, describe
@@ -254,6 +255,14 @@ class PoplarNetwork:
         """Return the outputs of the network that a population writes."""
         buffers = self.step(population).outputs
         return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
+
+    def measured(self, population: str) -> tuple[OutputInfo, ...]:
+        """Return the outputs that a population records only for their mean and variance."""
+        return (self._measured[population],) if self.layers[population].measured else ()
+
+    @cached_property
+    def _measured(self) -> Mapping[str, OutputInfo]:
+        return measured_outputs(self.program)
 
     @cached_property
     def further(self) -> FurtherWindows:

@@ -13,14 +13,16 @@ from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
-from snnc.backends.poplar.vertices.losses import loads_targets_late, loss_sets
+from snnc.backends.poplar.vertices.losses import RATES, loads_targets_late, loss_sets
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
-Kind: TypeAlias = Literal["training", "external", "operation"]
-"""Who updates the parameters: the program, a caller that sends the adjoint of the output, or PyTorch around a PopART operation."""
+Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
+"""Who updates the parameters: the program, or a program of its own after several passes; a caller that sends the adjoint of the output; or
+PyTorch around a PopART operation."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -56,9 +58,11 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "counted_first": [f"{name}_first{access}" for name, access in counted],
         "shared_sums": SHARED_SUMS if shared else "",
         "reduce": [REDUCE] if any(bus.gradient is not None for bus in net.plan.buses) else [],
-        "losses": loss_sets(net) if kind == "training" else (),
-        "late_targets": kind == "training" and loads_targets_late(net),
+        "losses": loss_sets(net) if kind in ("training", "passes") else (),
+        "late_targets": kind in ("training", "passes") and loads_targets_late(net),
         "sums": _sums(net, kind, shared=shared) if net.training else [],
+        "changes": [f"Execute({name})" for name in (RATES, *norm_sets(net), "update_parameters")] if kind == "passes" else [],
+        "measures": [f"Execute({MOMENTS})"] if net.described.measured else [],
         "accumulates": accumulates(net),
     }
 

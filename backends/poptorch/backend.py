@@ -34,7 +34,7 @@ class PopTorchOptions(TileOptions):
     drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of a plan for a part of another program."""
+        """Return the options of a plan for a part of a different program."""
         return replace(super().for_plan(), embedded=True)
 
 
@@ -69,11 +69,14 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         ------
         HalfTargetError
             The option half includes weights.
+        NormalisationError
+            The program trains batch normalisations.
         UnsupportedOnPopTorchError
             Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
             input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.neurons.library.dropout import is_dropout
 
@@ -101,6 +104,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or remove the dropout layer."
             )
+        check_normalised(program, options.target)
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
@@ -134,7 +138,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         from snnc.backends.poptorch.engine import PopTorchEngine
 
         assert placed.plan is not None, "packages always have a plan"
-        assert built is not None, "this back end emits a package"
+        assert built is not None, "this backend emits a package"
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:

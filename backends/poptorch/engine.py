@@ -67,7 +67,7 @@ class PopTorchEngine:
         """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty: all samples start with the same states."""
         if initial:
             raise UnsupportedOnPopTorchError(
-                "the custom operation starts every sample with the same states; omit initial states, or use another target."
+                "the custom operation starts every sample with the same states; omit initial states, or use a different target."
             )
         operation = self._operation
         shown = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
@@ -112,6 +112,19 @@ class GradientEngine(Protocol):
 
 
 @runtime_checkable
+class SelectingEngine(Protocol):
+    """An engine that can read some parameters or gradients without reading all of them, which may be in the memory of a device."""
+
+    def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
+        """Return a copy of these parameters."""
+        ...
+
+    def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """Return these gradients of the last training step."""
+        ...
+
+
+@runtime_checkable
 class AdjointEngine(Engine, GradientEngine, Protocol):
     """An engine of fixed steps and samples whose program has an ``ExternalLoss``: the caller computes the loss."""
 
@@ -142,6 +155,23 @@ class PrefetchingEngine(Protocol):
 def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
     """Return whether an engine benefits from batches offered before they run."""
     return isinstance(engine, PrefetchingEngine) and engine.accepts_next
+
+
+@runtime_checkable
+class TimingEngine(Protocol):
+    """An engine whose training steps are kernels that can be timed."""
+
+    def time_kernels(self) -> None:
+        """Time the kernels of all training steps from now on."""
+        ...
+
+    def kernel_times(self) -> dict[str, Any] | None:
+        """Return the measured times; None if no step was timed.
+
+        The result has the name of the ``device``, the number of ``updates``, the ``steps`` and samples (``batch``) of the last one, and
+        ``us``, the mean microseconds of each planned kernel (None for a kernel that was not timed).
+        """
+        ...
 
 
 @runtime_checkable
@@ -198,6 +228,24 @@ class RepeatingEngine(Protocol):
 
     def gather_again(self, samples: int) -> float:
         """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, a part of `samples`; return its loss."""
+        ...
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean of each value of an output over samples and steps, the sum of its squared distances from the mean, and their number."""
+
+    mean: Array
+    squares: Array
+    count: int
+
+
+@runtime_checkable
+class MeasuringEngine(Protocol):
+    """An engine that can compute statistics of some outputs without returning their values."""
+
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """Run a sequence; return the values of outputs as :meth:`Engine.forward` does, and the moments of the outputs that it omits."""
         ...
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
 
 from snnc.backends.runtime.engine import (
     Array,
@@ -10,8 +12,13 @@ from snnc.backends.runtime.engine import (
     GatheringEngine,
     GradientEngine,
     Initial,
+    MeasuringEngine,
+    Moments,
     OptimizerValues,
+    RepeatingEngine,
     ResumableEngine,
+    SelectingEngine,
+    SplitEngine,
     accumulates,
 )
 from snnc.backends.runtime.engine_wrapper import EngineWrapper
@@ -54,10 +61,48 @@ class EngineOfParts(EngineWrapper[Engine]):
         batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
         return self.engine.train_parts(batches, samples, learning_rate)
 
+    def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
+        assert isinstance(self.engine, MeasuringEngine)
+        records, moments = self.engine.measure(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
+        wide = {id_: np.stack([found.mean, found.squares])[:, None] for id_, found in moments.items()}
+        whole, counts = self.between.records_of_whole(wide), {found.count for found in moments.values()}
+        return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in whole.items()}
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples)
+
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        assert isinstance(self.engine, RepeatingEngine)
+        return self.engine.gather_again(samples)
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        self.engine.change_parameters(learning_rate)
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        return self.between.adjoint_of_whole(tensor, self.engine.adjoint_of)
+
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         assert isinstance(self.engine, GradientEngine)
         return self.between.parameters_of_whole(self.engine.gradients())
+
+    def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        assert isinstance(self.engine, SelectingEngine)
+        return self.between.parameters_of_whole(self.engine.gradients_named(self.between.names_of_parts(names)))
+
+    def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
+        assert isinstance(self.engine, SelectingEngine)
+        return self.between.parameters_of_whole(self.engine.parameters_named(self.between.names_of_parts(names)))
 
     def get_parameters(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

@@ -96,7 +96,7 @@ class WeightNotFiniteError(SessionError):
 
 
 class WeightFileError(SessionError):
-    """A file of weights is missing, damaged or of another format."""
+    """A file of weights is missing, damaged or of a different format."""
 
     code = "SNNC-E516"
 
@@ -144,7 +144,7 @@ class TorchTensorError(SessionError):
 
 
 class OptimizerValuesError(SessionError):
-    """An optimiser's state belongs to another network or optimiser, is damaged, or is missing."""
+    """An optimiser's state belongs to a different network or optimiser, is damaged, or is missing."""
 
     code = "SNNC-E546"
 

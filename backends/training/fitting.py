@@ -100,9 +100,9 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     Raises
     ------
     ResumeError
-        The file belongs to another training run, or contains no position.
+        The file belongs to a different training run, or contains no position.
     SessionError
-        The file is damaged, or belongs to another network.
+        The file is damaged, or belongs to a different network.
     """
     start = call.start
     if call.checkpoints is None or not call.checkpoints.resume:

@@ -11,7 +11,7 @@ from snnc.benchmarks.cpu.process import SECONDS, Process
 
 TURN_MS: Final = 100.0
 """Approximate length of a turn: short steps are timed many in a row, as in a training loop."""
-MOST_STEPS: Final = 50
+MAX_STEPS: Final = 50
 WARM_MS: Final = 50.0
 """Steps shorter than this are preceded by an untimed one, because threads and caches are cold after other engines' turns."""
 
@@ -37,7 +37,7 @@ class EngineProcess:
         EngineError
             The engine failed, or took longer.
         """
-        steps = min(MOST_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
+        steps = min(MAX_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))
         found = self.process.ask("turn", seconds, untimed=int(self.step_ms < WARM_MS), steps=steps)["ms"]
         self.ms += found
         self.medians.append(median(found))

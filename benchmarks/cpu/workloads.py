@@ -16,7 +16,7 @@ BETA: Final = 0.9
 THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
-MOST_CHECKED: Final = 512
+MAX_CHECKED: Final = 512
 """Neurons in the comparison of numbers for workloads of a single layer."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of the gradient window in mode "window", in units of the membrane."""
@@ -96,7 +96,7 @@ class Workload:
         """Return the network for the comparison of numbers: with fewer steps and samples, and fewer neurons if there is no readout."""
         if self.classes:
             return self.small(steps, batch)
-        few = min(MOST_CHECKED, self.shape[0])
+        few = min(MAX_CHECKED, self.shape[0])
         return replace(self.small(steps, batch), shape=(few,), layers=(DenseLayer(few),))
 
     def small(self, steps: int, batch: int) -> Workload:

@@ -10,14 +10,14 @@ import numpy as np
 from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, ratios_by_turn, relative_to_snnc
 from snnc.benchmarks.cuda.command import MEASURED
 
-_LEAST_WIDTH: Final = 150
+_MIN_WIDTH: Final = 150
 _RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over bound", "device MiB", "loss")
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
     """Return the rows by workload, the fastest first, then omitted lines with reasons, the machine, and notes on the columns."""
     heads = {head: head in (*_RIGHT, "B") for head in ("workload", "B", "engine", "mode", "variant", *_RIGHT)}
-    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), max(width or 0, _LEAST_WIDTH))
+    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), max(width or 0, _MIN_WIDTH))
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]
     text += [_way(row) for row in rows if row["chosen"]["trial_ms"] or row["chosen"]["left_out"]]
     text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]

@@ -18,7 +18,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 STATES = 4
 """Initial and current state, dU and its scaled copy."""
 CODELETS = 6144
-"""Bytes of codelets on a tile [R]: about as many as in a similar program."""
+"""Bytes of codelets on a tile (assumed): about as many as in a similar program."""
 ID_COPIES = 2
 """Ids and counts of all steps are stored twice, as integers and as floats."""
 

@@ -11,7 +11,7 @@ CodeGeneration: TypeAlias = Literal["naive", "ideal", "mean"]
 Surrogate: TypeAlias = Literal["one tile", "every tile"]
 
 CONTROL: Final = 30.0
-"""[R] (from recollection) Tile cycles of a program step without exchange; the rest of ``Target.superstep_cycles`` sets up an exchange."""
+"""Tile cycles of a program step without exchange (assumed); the rest of ``Target.superstep_cycles`` sets up an exchange."""
 SUPERVISOR: Final = 11.0
 """Tile cycles that a PopLibs vertex of all workers adds to six times its worker cycles (PopLibs performance estimates)."""
 PROLOGUE: Final = 29.0

@@ -115,14 +115,14 @@ def _lowest(flags: Flags, capacity: int) -> Flags:
 SIDE: Final = 34
 """Pixels of an N-MNIST recording along an axis."""
 EVENTS_PER_STEP: Final = 13.9
-"""[R] 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; the events that
+"""Assumed: 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; the events that
 its noise filter removes are unknown and not subtracted."""
 STROKE: Final = 20
 """Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
 """Padding around an image, in pixels: more than half of :data:`TRAVEL`, the largest shift, plus one pixel for interpolation."""
 TRAVEL: Final = 4.0
-"""[R] Pixels that the image moves in the first 100 ms, one saccade. [R] marks a number from recollection."""
+"""Pixels that the image moves in the first 100 ms, one saccade (assumed)."""
 
 
 def moving_strokes(steps: int, batch: int, seed: int) -> Flags:

@@ -13,7 +13,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 LANES: Final = 8
 """float32 numbers of a vector instruction (AVX2)."""
-PASTS: Final = ("state", "output", "saved")
+HISTORY_ROLES: Final = ("state", "output", "saved")
 """Roles of buffers whose values of all time steps the backward pass reads."""
 WORDS: Final = 2
 """Least number of local-memory words that a product moves: the weight is read, and the sum or the gradient is read or written."""
@@ -86,9 +86,9 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
     Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
     of an optimiser are read and written once.
     """
-    pasts = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in PASTS)
+    histories = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in HISTORY_ROLES)
     parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
-    return 2.0 * pasts * steps * batch + 2.0 * 4 * parameters
+    return 2.0 * histories * steps * batch + 2.0 * 4 * parameters
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:

@@ -19,7 +19,7 @@ INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
 """Sizes of the network and steps of a sequence: ``mnist`` of the public repository ``vinniesun/snntorch-ipu``."""
 CHANNELS, KERNEL, STRIDE = 16, 5, 2
 """Sizes of the convolution in the convolutional networks, whose input is an image of 28 x 28."""
-HALVES: Final = ("weights:stochastic,pasts,deltas", "pasts,deltas", "weights:stochastic,pasts", "pasts")
+HALVES: Final = ("weights:stochastic,history,deltas", "history,deltas", "weights:stochastic,history", "history")
 """Choices of float16 numbers for precision "float16", from the most to the fewest."""
 Recurrence: TypeAlias = Literal["", "one to one", "all to all"]
 Precision: TypeAlias = Literal["float32", "float16"]

@@ -57,11 +57,11 @@ class Way:
 
 WAYS: Mapping[str, Way] = {
     "float32": Way(),
-    "pasts": Way(HalfNumbers(pasts=True)),
-    "weights, nearest": Way(HalfNumbers("nearest", pasts=True)),
-    "weights, stochastic": Way(HalfNumbers("stochastic", pasts=True)),
-    "weights, master": Way(HalfNumbers("master", pasts=True)),
-    "all, stochastic": Way(HalfNumbers("stochastic", pasts=True, deltas=True)),
+    "history": Way(HalfNumbers(history=True)),
+    "weights, nearest": Way(HalfNumbers("nearest", history=True)),
+    "weights, stochastic": Way(HalfNumbers("stochastic", history=True)),
+    "weights, master": Way(HalfNumbers("master", history=True)),
+    "all, stochastic": Way(HalfNumbers("stochastic", history=True, deltas=True)),
 }
 
 

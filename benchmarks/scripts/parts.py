@@ -18,7 +18,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
 from snnc.compiler.tiles.planning.activity import Activity
-from snnc.compiler.tiles.planning.parting import IMBALANCE, Parter, activity_of
+from snnc.compiler.tiles.planning.parting import IMBALANCE, NetworkPartitioner, activity_of
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
 from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import CompileOptions, options
@@ -44,7 +44,7 @@ def main() -> None:
         times(parter, replace(chosen, target=target), numbers)
 
 
-def cuts(parter: Parter, numbers: list[int], names: list[str]) -> None:
+def cuts(parter: NetworkPartitioner, numbers: list[int], names: list[str]) -> None:
     """Print the events between parts, imbalance and seconds, by partitioner."""
     graph = parter.hypergraph()
     print(f"{'partitioner':12} {'parts':>5} {'events cut':>11} {'imbalance':>9} {'seconds':>8}   (events sent: {graph.rate.sum():.1f})")
@@ -56,12 +56,12 @@ def cuts(parter: Parter, numbers: list[int], names: list[str]) -> None:
             print(f"{name:12} {number:5d} {graph.cut(part, number):11.1f} {graph.imbalance(part, number):8.1%} {seconds:8.1f}", flush=True)
 
 
-def times(parter: Parter, chosen: CompileOptions, numbers: list[int]) -> None:
+def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]) -> None:
     """Print the predicted milliseconds of a step, without and with parts."""
     machine = load_target(chosen.target)
     for number in (1, *numbers):
         start = time.perf_counter()
-        parts = None if number == 1 else parter.apply(parter.parting(number))
+        parts = None if number == 1 else parter.apply(parter.partition(number))
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:

@@ -157,19 +157,19 @@ MATCHES: Final = (
     Match("weight rows", {"columns of the target": 1}, "WeightRows", "if (at + count * tiles <= begin || at >= end)", {}, way="shortest"),
 )
 UNMATCHED: Final[Mapping[tuple[str, str], str]] = {
-    ("source gradient", "sums of a sweep"): "unrolled, no loop of its own",
-    ("source gradient", "sweeps over deltas"): "spread over the calls that choose the number of samples",
+    ("source gradient", "sums of a sweep"): "the compiler unrolled it",
+    ("source gradient", "sweeps over deltas"): "its instructions are spread over the calls that choose the number of samples",
     **{
-        (vertex, name): "in a loop over samples that contains both, together with the set-up of the loop over pairs"
+        (vertex, name): "the compiled loop over samples also contains the single neuron and the set-up of the loop over pairs"
         for vertex in ("forward", "readout forward", "backward", "readout backward")
         for name in ("samples", "equations of a neuron alone")
     },
-    ("relay windows", "numbers of ids compared"): "no windows are requested in this program",
-    ("source gradient", "samples"): "no loop of this program: samples are in the trips of the others",
-    ("loss", "classes"): "three loops with calls of exp, whose instructions are the library's",
+    ("relay windows", "numbers of ids compared"): "this program requests no further windows",
+    ("source gradient", "samples"): "this program has no such loop: the trips of its other loops include the samples",
+    ("loss", "classes"): "it consists of three loops that call exp of the C library",
     ("relay windows", "pieces joined"): "its code is in pieces between three inner loops and two branches",
 }
-"""Loops of W1 without a match, and the reasons."""
+"""Loops of W1 that were not compared, and the reasons."""
 
 
 # ---- the cost model ----------------------------------------------------------------------------------------------------------
@@ -334,7 +334,8 @@ def main() -> None:
         if (row := row_of(match, found, source, code)) is None:
             raise SystemExit(f"{match.vertex}, {', '.join(match.loops)}: no loop of {match.function} has instructions of {match.text!r}")
         rows.append(row)
-    text = "\n".join((*table(rows), "", summary(rows), "", "Loops without a match:", "", *without_match(found, rows)))
+    reasons = ("Loops that were not compared, with the reasons:", "", *without_match(found, rows))
+    text = "\n".join((*table(rows), "", summary(rows), "", *reasons))
     print(text)
     if arguments.write:
         page = PAGE.read_text()

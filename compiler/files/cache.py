@@ -61,7 +61,7 @@ def cache_folder() -> Path:
 
         raise CacheFolderError(
             f"snnc stores its builds in the home folder, which does not exist: HOME is not set, and user {os.getuid()} has no entry in "
-            "/etc/passwd; set another folder: SNNC_CACHE=FOLDER."
+            "/etc/passwd; set a different folder: SNNC_CACHE=FOLDER."
         ) from None
 
 
@@ -114,7 +114,7 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
         copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
         reason = error.args[0][0][-1] if copied else error.strerror or str(error)
         raise CacheFolderError(
-            f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; free some space, or set another folder: "
+            f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; free some space, or set a different folder: "
             "SNNC_CACHE=FOLDER."
         ) from None
 

@@ -1,4 +1,4 @@
-"""The graph that every front end produces and every pass reads: one time step of a synchronous dataflow program.
+"""The graph that every frontend produces and every pass reads: one time step of a synchronous dataflow program.
 
 ::
 
@@ -183,7 +183,7 @@ class Flatten:
 
 @dataclass(frozen=True)
 class Reshape:
-    """The input values in another shape."""
+    """The input values in a different shape."""
 
     shape: Shape
 
@@ -309,7 +309,7 @@ class Graph:
     idle_inputs
         Inputs of the file that the network does not need: values for them are "ignored", or must be "zeros".
     assumptions
-        Assumptions made by the front end, as sentences.
+        Assumptions made by the frontend, as sentences.
     """
 
     def __init__(self, name: str = "network", steps: int | None = None) -> None:

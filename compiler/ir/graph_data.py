@@ -170,7 +170,7 @@ def _model_to_data(model: NeuronModel) -> dict[str, Any]:
 def _graph(data: object, find: FindArray) -> Graph:
     wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
-        raise GraphDataError(f"it was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
+        raise GraphDataError(f"a different version of snnc wrote it (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
     given = json_object(data, "the network", wanted)
     models = _models(json_list(given["models"], "models", MAX_NODES))
     graph = Graph(_text(given["name"], "name"), None if given["steps"] is None else _integer(given["steps"], "steps"))

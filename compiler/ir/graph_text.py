@@ -13,9 +13,9 @@ from snnc.compiler.ir.graph import Graph, Output, Population
 from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import node_shapes, port_map, size
 
-MOST_ROWS: Final = 24
+MAX_ROWS: Final = 24
 """Maximum number of layers shown; the summary ends with the number of omitted ones."""
-MOST_NAME: Final = 40
+MAX_NAME: Final = 40
 """Maximum number of characters of a name that are shown."""
 
 
@@ -66,7 +66,7 @@ def headline(graph: Graph) -> str:
     return f"{plain(graph.name)!r}: {neurons:,} neurons in {groups}, {parameters:,} parameters{steps}"
 
 
-def plain(text: str, most: int = MOST_NAME) -> str:
+def plain(text: str, most: int = MAX_NAME) -> str:
     """Return a text without terminal control characters, cut to `most` characters."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
@@ -82,11 +82,11 @@ def _rows(graph: Graph) -> tuple[list[OperationRow], int]:
         shapes = node_shapes(port_map(graph))
     except (SnncError, nx.NetworkXUnfeasible):
         shapes = {}
-    return [_row(graph, name, shapes) for name in order[:MOST_ROWS]], max(0, len(order) - MOST_ROWS)
+    return [_row(graph, name, shapes) for name in order[:MAX_ROWS]], max(0, len(order) - MAX_ROWS)
 
 
 def _row(graph: Graph, name: str, shapes: dict[str, tuple[int, ...]]) -> OperationRow:
     operation = graph.operation(name)
     shape = getattr(operation, "shape", None) if isinstance(operation, Population) else shapes.get(name)
     text = "?" if shape is None else "x".join(map(str, shape)) or "1"
-    return OperationRow(plain(name), plain(kind(operation), 2 * MOST_NAME), text, parameter_counts(operation)[0])
+    return OperationRow(plain(name), plain(kind(operation), 2 * MAX_NAME), text, parameter_counts(operation)[0])

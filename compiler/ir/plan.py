@@ -1,4 +1,4 @@
-"""Plan: placement and schedule of a StepProgram on a Target, as data (JSON) from which back ends print programs.
+"""Plan: placement and schedule of a StepProgram on a Target, as data (JSON) from which backends print programs.
 
 The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
 ``[sample, sample + samples)``, on one tile, run by one worker. All data of a single block (state history, currents, private weight
@@ -26,7 +26,7 @@ Mode: TypeAlias = Literal["exact", "drop"]
 """Treatment of events beyond the capacity of a window: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of a segment."""
-Precision = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 """Precision of values that a target may round: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """Data of a segmented sequence that may be stored outside the tiles: "auto" for the fastest plan that fits, or as in :data:`Streamed`."""

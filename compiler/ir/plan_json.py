@@ -140,7 +140,7 @@ def plan_from_json(text: str) -> Plan:
     Raises
     ------
     PlanFileError
-        The text is not JSON, has another format, or is incomplete.
+        The text is not JSON, has a different format, or is incomplete.
     """
     try:
         data = json.loads(text)

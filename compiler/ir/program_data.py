@@ -88,7 +88,7 @@ def program_from_data(data: object, find: FindArray, loss: Loss | None, optimize
     Raises
     ------
     GraphDataError
-        The data are invalid, or have another format; the message says where.
+        The data are invalid, or have a different format; the message says where.
     """
     try:
         program = _program(data, find, loss, optimizer)
@@ -103,7 +103,7 @@ def program_from_data(data: object, find: FindArray, loss: Loss | None, optimize
 def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(
-            f"the step program was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
+            f"a different version of snnc wrote the step program (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
         )
     hints = _program_fields()
     loss, data = _bound_loss(loss, data)

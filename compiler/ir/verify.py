@@ -34,7 +34,7 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
     Parameters
     ----------
     graph
-        Any graph, from a front end or between two passes.
+        Any graph, from a frontend or between two passes.
     steps, batch
         Values of the compile options, checked if given.
 

@@ -1,4 +1,4 @@
-"""Interface of losses: data for every back end, and the value and gradient in NumPy as a reference."""
+"""Interface of losses: data for every backend, and the value and gradient in NumPy as a reference."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Composed:
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return an equivalent loss with dedicated code in back ends, such as ``ce_count``; this loss if no such loss exists."""
+        """Return an equivalent loss with dedicated code in backends, such as ``ce_count``; this loss if no such loss exists."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms

@@ -9,7 +9,7 @@ from snnc.compiler.errors import HalfNumbersError
 from snnc.compiler.losses.weight_rounding import Rounding
 
 ROUNDINGS: Final[tuple[Rounding, ...]] = ("nearest", "stochastic", "master")
-KINDS: Final = ("weights", "pasts", "deltas")
+KINDS: Final = ("weights", "history", "deltas")
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class HalfNumbers:
     weights
         Rounding of updates of weights: ``"nearest"``, ``"stochastic"`` (random, preserving the mean) or ``"master"`` (to the
         nearest, with the remainder stored as float32). None: weights are float32.
-    pasts
+    history
         Whether states and values of all steps that the backward pass reads are float16.
     deltas
         Whether values that sources read from their targets in the backward pass are float16.
     """
 
     weights: Rounding | None = None
-    pasts: bool = False
+    history: bool = False
     deltas: bool = False
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
-        if not (self.weights or self.pasts or self.deltas):
+        if not (self.weights or self.history or self.deltas):
             raise HalfNumbersError(f"half is empty; give some of {', '.join(KINDS)}, or omit it.")
 
 
 def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
-    """Parse the numbers to store as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
+    """Parse the numbers to store as float16: ``"weights,history"``, ``"weights:stochastic"``.
 
     Raises
     ------
@@ -48,8 +48,8 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
 
     Examples
     --------
-    >>> parse_half("weights:stochastic, pasts")
-    HalfNumbers(weights='stochastic', pasts=True, deltas=False)
+    >>> parse_half("weights:stochastic, history")
+    HalfNumbers(weights='stochastic', history=True, deltas=False)
     """
     if half is None or isinstance(half, HalfNumbers):
         return half
@@ -65,10 +65,10 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         names.append(name)
         if name == "weights":
             rounding = next((r for r in ROUNDINGS if r == how), "nearest")
-    return HalfNumbers(rounding, "pasts" in names, "deltas" in names)
+    return HalfNumbers(rounding, "history" in names, "deltas" in names)
 
 
 def half_text(half: HalfNumbers) -> str:
     """Return the text from which :func:`parse_half` returns `half`."""
     words = [f"weights:{half.weights}"] if half.weights else []
-    return ",".join([*words, *(["pasts"] if half.pasts else []), *(["deltas"] if half.deltas else [])])
+    return ",".join([*words, *(["history"] if half.history else []), *(["deltas"] if half.deltas else [])])

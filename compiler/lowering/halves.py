@@ -39,12 +39,12 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
         if precision != "float16":
             return ()
         return ("history",) if trains else ("weights",)
-    if not trains and (half.pasts or half.deltas or half.weights != "nearest"):
+    if not trains and (half.history or half.deltas or half.weights != "nearest"):
         raise HalfNumbersError(
             f"half is {half_text(half)!r}, but without training only weights can be float16, rounded to the nearest; "
             "use half='weights', or set a loss (--loss ce_count)."
         )
-    kinds: tuple[tuple[Half, bool], ...] = (("history", half.pasts), ("weights", half.weights is not None), ("deltas", half.deltas))
+    kinds: tuple[tuple[Half, bool], ...] = (("history", half.history), ("weights", half.weights is not None), ("deltas", half.deltas))
     return tuple(kind for kind, wanted in kinds if wanted)
 
 

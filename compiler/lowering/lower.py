@@ -67,7 +67,7 @@ def lower(
     Parameters
     ----------
     graph
-        A graph from any front end; not changed.
+        A graph from any frontend; not changed.
     loss
         With a loss, the program includes the backward step; otherwise only the forward step.
     loss_output

@@ -89,7 +89,7 @@ def find_trained(
     if source not in trained:
         raise NothingToLearnError(
             f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter affects it; "
-            "make a weight or parameter before it learnable, or choose another loss_output."
+            "make a weight or parameter before it learnable, or choose a different loss_output."
         )
     return Trained(trained, frozen)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
+
+import networkx as nx
 
 from snnc.compiler.errors import StatisticsCycleError
 from snnc.compiler.ir.connections import PopulationLink, recurrent
@@ -62,11 +65,36 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
     return {owners[o.source.buffer]: o for o in program.outputs if o.source.buffer in owners and _RECORD in o.label}
 
 
+def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
+    """Return those whose statistics are over all steps, which a program can compute without sending every value to the host."""
+    given = statistics_inputs(program)
+    return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in given}
+
+
 def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
     """Return the inputs for the statistics of each step, in the order of the ports, by the id of their normalisation."""
     norms = {p.id: p for p in program.populations if normalises_each_step(p.model) and len(p.ports) > 1}
     into = {(c.target, c.port): c.source for c in program.connections}
     return {id_: tuple(into[id_, port] for port in range(1, len(p.ports))) for id_, p in norms.items()}
+
+
+def levels_of(program: StepProgram) -> Mapping[str, int]:
+    """Return the level of each normalisation, the maximum number of others on a path to it, by the id of its population."""
+    flow: nx.DiGraph[str] = nx.DiGraph()
+    flow.add_nodes_from(p.id for p in program.populations)
+    flow.add_edges_from((c.source, c.target) for c in program.connections)
+    norms = {p.id for p in program.populations if is_batch_norm(p.model)}
+    whole = nx.condensation(flow)
+    level: dict[int, int] = {}
+    for part in nx.topological_sort(whole):
+        before = [level[other] + bool(norms & whole.nodes[other]["members"]) for other in whole.predecessors(part)]
+        level[part] = max(before, default=0)
+    return {member: level[part] for part in whole for member in whole.nodes[part]["members"] if member in norms}
+
+
+def passes_of(program: StepProgram) -> int:
+    """Return the additional forward passes, and backward passes, with which an update computes the statistics of its batch."""
+    return len(set(levels_of(program).values())) if program.optimizer is not None else 0
 
 
 def watched(program: StepProgram) -> frozenset[str]:

@@ -117,7 +117,7 @@ class Target:
     name
         Name on the command line.
     device
-        Name with which a back end opens the machine; empty if only the emulator runs it.
+        Name with which a backend opens the machine; empty if only the emulator runs it.
     chips, tiles_per_chip
         Number of processors, and of tiles on each.
     tile_bytes

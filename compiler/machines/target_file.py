@@ -21,11 +21,11 @@ from snnc.compiler.machines.errors import (
 )
 from snnc.compiler.machines.target import Compute, Host, Links, Streaming, Target, TileMemory, Wire
 
-MOST_TILES: Final = 1 << 22
+MAX_TILES: Final = 1 << 22
 """Maximum number of tiles of a machine: plans need a few hundred bytes per tile."""
-MOST_CHIPS: Final = 1 << 10
+MAX_CHIPS: Final = 1 << 10
 """Maximum number of chips of a machine: routes are computed between all pairs of chips."""
-MOST_LINKS: Final = 1 << 20
+MAX_LINKS: Final = 1 << 20
 """Maximum number of links between two chips."""
 TABLES: Final[Mapping[str, type]] = {
     "links": Links,
@@ -46,7 +46,7 @@ MOST: Final = 1e18
 _LARGEST: Final[Mapping[str, int]] = {
     "workers": 1024,
     "instruction_bytes": 1024,
-    "links.switch": MOST_LINKS,
+    "links.switch": MAX_LINKS,
     "compute.fp32_width": 1 << 20,
     "compute.fp16_width": 1 << 20,
     "compute.load_bytes_per_issue": 1 << 20,
@@ -157,10 +157,10 @@ def _wires(here: str, value: Any) -> tuple[Wire, ...]:
 
 
 def _check_size(target: Target, where: str) -> None:
-    if target.chips > MOST_CHIPS or target.tiles > MOST_TILES:
+    if target.chips > MAX_CHIPS or target.tiles > MAX_TILES:
         raise MachineSizeError(
             f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
-            f"{MOST_CHIPS:,} chips and {MOST_TILES:,} tiles."
+            f"{MAX_CHIPS:,} chips and {MAX_TILES:,} tiles."
         )
 
 
@@ -184,10 +184,10 @@ def _check_links(target: Target, where: str) -> None:
     size = links.chips_per_machine
     for name, wires in (("inside", links.inside), ("onward", links.onward)):
         for a, b, count in wires:
-            if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MOST_LINKS or (name == "inside" and a == b):
+            if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MAX_LINKS or (name == "inside" and a == b):
                 raise LinksError(
                     f"links.{name} of the target file {where!r} contains [{a}, {b}, {count}]; a wire connects two chips from 0 to "
-                    f"{size - 1} with 1 to {MOST_LINKS:,} links."
+                    f"{size - 1} with 1 to {MAX_LINKS:,} links."
                 )
     alone = _unreached(target.chips, links)
     if alone:

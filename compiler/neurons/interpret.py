@@ -1,4 +1,4 @@
-"""Interpreter of assignments over NumPy arrays: the semantics of expressions, for the reference back end and for tests."""
+"""Interpreter of assignments over NumPy arrays: the semantics of expressions, for the reference backend and for tests."""
 
 from __future__ import annotations
 

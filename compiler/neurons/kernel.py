@@ -42,7 +42,7 @@ class Kernel:
     backward
         Adjoint code: reads ``s*``, ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming ``d_o*`` (this step's outputs) and ``d_s*``
         (the states, from the following step); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
-        (one value per neuron and sample; the back end sums over samples, and over neurons for a scalar; if a constant is assigned, such
+        (one value per neuron and sample; the backend sums over samples, and over neurons for a scalar; if a constant is assigned, such
         as 0 for an unused input, it applies to all neurons and samples). Recomputed forward values keep their forward names, including
         an ``s*`` that is not in `history`.
     learnable

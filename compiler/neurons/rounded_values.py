@@ -2,7 +2,7 @@
 
 Rounding must preserve signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward
 pass reads the actual spikes, and the surrogate's slope, which is steepest there, has an error of at most 1 in 2^8 (bfloat16) or 2^11
-(float16). A value that determines a decision in another way stays float32.
+(float16). A value that determines a decision in any other way stays float32.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every back end."""
+"""Pass that splits averages into a sum and one division, as frameworks do, so that results agree bit for bit on every backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Average: TypeAlias = Pool | Reduce
 class DivideAverages:
     """Split averages over windows and axes, unless every count is a power of two.
 
-    Back ends sum weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
+    Backends sum weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
     change a spike. Division by a power of two does not round, so such averages are kept.
     """
 

@@ -100,7 +100,7 @@ class TooBigError(SnncError):
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
-class HopelessError(TooBigError):
+class OutputsTooBigError(TooBigError):
     """The outputs of a sequence alone need many times the available memory, so no plan is searched."""
 
     code = "SNNC-E263"

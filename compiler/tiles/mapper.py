@@ -31,7 +31,7 @@ from snnc.compiler.tiles.request_search import (
 )
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
-from snnc.compiler.tiles.search.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
+from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
@@ -131,7 +131,7 @@ def make_plan(
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
         Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. If a
-        plan of the same populations in another order of neurons exists, local search is skipped unless this one is about as fast with
+        plan of the same populations in a different order of neurons exists, local search is skipped unless this one is about as fast with
         the placement of that plan.
 
     Raises
@@ -141,7 +141,7 @@ def make_plan(
     NoScheduleError
         A cycle of the network contains no delay.
     TooBigError
-        A tile would need more memory than it has; a HopelessError if that is clear without a search.
+        A tile would need more memory than it has; a OutputsTooBigError if that is clear without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
         The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """
@@ -229,7 +229,7 @@ def _fastest_refined(
     populations = _populations(request)
     if estimates is not None and quick:
         found = _refine_all(candidates, effort)
-        if found.cycles() <= HOPELESS * estimates.fastest(populations):
+        if found.cycles() <= MAX_SLOWDOWN * estimates.fastest(populations):
             found.price_exactly(QUICK_EXACT_PRICES)
         return found
     if estimates is None:

@@ -14,6 +14,7 @@ from snnc.compiler.tiles.exchange.layer_traffic import traffic_of
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packing_of
 from snnc.compiler.tiles.mapped.network import Layer, Link
+from snnc.compiler.tiles.prediction.passes import runs_of_parts
 from snnc.compiler.tiles.prediction.training_step import cycles_by_tile, phase, supersteps
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus, sequence_bytes
@@ -85,15 +86,17 @@ def host_bytes(problem: MappingProblem) -> int:
 
     A caller whose loss is external sends the adjoint of the output instead.
     """
-    network = problem.network
+    network, times = problem.network, runs_of_parts(problem)
     each = LABEL_BYTES * problem.training
     if network.external:
         each = FLOAT * problem.steps * network.loss.width
     elif problem.training and (targets := network.loss.targets(problem.steps)):
         each = FLOAT * targets
+    each *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
+        size = sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
+        each += times["forward"] * turns * size
     return problem.batch * each
 
 

@@ -156,14 +156,27 @@ class MappingProblem:
         found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
         return {source: self.sizes_between_programs(lives) for source, lives in found.items()}
 
+    @property
+    def repeats_forward(self) -> bool:
+        """Whether a repeated backward pass, which computes statistics of a batch, follows a forward pass of its own."""
+        return self.network.passes > 0 and (self.segment > 0 or self.network.whole_passes)
+
+    @property
+    def lives_between_programs(self) -> tuple[str, ...]:
+        """Lifetimes of data that one program writes and another one reads."""
+        if self.network.external:
+            return ("sequence",)
+        return ("sequence", "record adjoints") if self.network.passes and not self.repeats_forward else ()
+
     def sizes_between_programs(self, lives: Mapping[str, Any]) -> dict[str, Any]:
-        """Return sizes by lifetime, with longer lifetimes if the loss is external, so that two programs run forward and backward.
+        """Return sizes by lifetime, with longer lifetimes if two programs run forward and backward: one of a caller that computes the
+        loss, or one that repeats the backward pass.
 
         Data of the first program that the second one reads is then always live.
         """
         found: dict[str, Any] = {}
         for life, size in lives.items():
-            lifetime = "always" if self.network.external and life == "sequence" else life
+            lifetime = "always" if life in self.lives_between_programs else life
             found[lifetime] = found[lifetime] + size if lifetime in found else size
         return found
 

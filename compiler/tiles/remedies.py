@@ -21,11 +21,11 @@ SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""
 TRIES: Final = 12
 """Maximum number of plans in the search for one number (a batch or a number of steps)."""
-FEWEST_TRIES: Final = 4
+MIN_TRIES: Final = 4
 """Maximum number of plans in that search after the time limit."""
 GALLOP: Final = 8
 """Maximum factor between a number that fits and the next to be tried: plans for small numbers take less time."""
-MOST_KNOBS: Final = 3
+MAX_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
@@ -77,11 +77,11 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     found: list[TriedRemedy] = []
     for remedy in tries.all():
         found += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
-        if tries.late and len(found) >= MOST_KNOBS:
+        if tries.late and len(found) >= MAX_KNOBS:
             break
-    if len(found) < MOST_KNOBS or not any(remedy.result.fits for remedy in found):
+    if len(found) < MAX_KNOBS or not any(remedy.result.fits for remedy in found):
         found += tries.together()
-    best = sorted(found, key=_rank)[:MOST_KNOBS]
+    best = sorted(found, key=_rank)[:MAX_KNOBS]
     knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
     return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 
@@ -196,7 +196,7 @@ class _Tries:
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
         for tried in range(TRIES):
-            if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
+            if high - value <= 1 or (self.late and tried >= MIN_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
             result = self.attempt(_with(request, name, middle * unit), quick=True)

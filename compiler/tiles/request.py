@@ -11,7 +11,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
+from snnc.compiler.tiles.errors import MappingOptionError, OutputsTooBigError
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import make_buses
@@ -140,7 +140,7 @@ class MappingRequest:
                 yield spikes, entries
 
 
-HOPELESS: Final = 4
+MAX_OUTPUTS_FACTOR: Final = 4
 """A request that needs more than this multiple of the memory is rejected at once; below it, the search looks for remedies."""
 
 
@@ -189,15 +189,15 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
 
     Raises
     ------
-    HopelessError
-        The outputs need more than HOPELESS times the memory of a tile, or of all tiles.
+    OutputsTooBigError
+        The outputs need more than MAX_OUTPUTS_FACTOR times the memory of a tile, or of all tiles.
     """
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:
         return
     one, available = FLOAT * steps * widest.records, target.tile_bytes
-    if one > HOPELESS * available:
-        raise HopelessError(
+    if one > MAX_OUTPUTS_FACTOR * available:
+        raise OutputsTooBigError(
             f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
             f"for one sample, take {one:,} bytes on one tile, which has {available:,}. "
             f"At most {available // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other.",
@@ -208,8 +208,8 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
             category_bytes=one,
         )
     whole, room = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers), available * target.tiles
-    if whole > HOPELESS * room:
-        raise HopelessError(
+    if whole > MAX_OUTPUTS_FACTOR * room:
+        raise OutputsTooBigError(
             f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {whole:,} bytes, and its "
             f"{target.tiles:,} tiles have {room:,}. Use at most {max(1, batch * room // whole):,} samples at once, or shorter sequences.",
             needed=whole,

@@ -106,8 +106,8 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     if best is None:
         return True
     problem, chips = best.layout.problem, best.layout.placement.chips
-    pasts = [(layer.neurons, layer.past) for layer in problem.network.layers]
-    each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in pasts)
+    histories = [(layer.neurons, layer.past) for layer in problem.network.layers]
+    each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in histories)
     moved = 2 * each * problem.batch * problem.steps * problem.segments.rerun_iterations / problem.segments.iterations
     again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
     return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import typer
@@ -14,7 +15,7 @@ from snnc.backends.registry import BACKENDS
 from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, precision_rows, refusal, schedule_rows
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
-from snnc.options.table import RULES, taken_by
+from snnc.options.table import RULES, support_of
 
 LEVELS = {
     "0": "The network",
@@ -48,7 +49,7 @@ without pickle. This page is written by `make_reference.py`.
 """
 OPTIONS = """# Options and targets
 
-For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A machine is any target of `snnc targets` that
+For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A *machine* (on other pages *tile machine*) is any target of `snnc targets` that
 has tiles, on one chip or several, and any TOML file; `poptorch` stands for packages for PopTorch, `poptorch:MACHINE` included.
 
 - **yes**: the option takes effect.
@@ -57,7 +58,7 @@ has tiles, on one chip or several, and any TOML file; `poptorch` stands for pack
 
 A default value is never refused, and neither is a value without effect: `parts=1`, `recompute="off"`, `streaming="off"`.
 Every target accepts `--data` and `--seed` together with `--run`, which runs a batch right after the compilation. `dt` is for NIR files;
-it is refused for other models ([SNNC-E555](errors.md)). A project that runs on another target (`--target`) keeps the options that this target
+it is refused for other models ([SNNC-E555](errors.md)). A project that runs on a different target (`--target`) keeps the options that this target
 accepts; a warning appears if the results may differ.
 
 This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell of the table below.
@@ -67,7 +68,7 @@ This page is written by `make_reference.py` from the table that also checks the 
 
 TRAINING = """# Losses, optimisers and schedules on targets
 
-For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md), learning rates and precisions that each target accepts. The first column contains
+For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md), learning rates and precisions that each target accepts; `machines` stands for all [tile machines](targets.md). The first column contains
 the text for the command line. **yes** means that values, gradients and updates agree with those of the target `reference` to 1e-5; the reference agrees with
 PyTorch and snnTorch to 1e-4. An error code means that the target refuses this setting before anything is built, for the reason given below the table.
 
@@ -120,6 +121,7 @@ def errors_page() -> str:
             level = kind.code[6]
             lines += [f"\n## {LEVELS[level]}\n", "| code | class | meaning |", "|---|---|---|"]
         meaning = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        meaning = re.sub(r":\w+:(?=`)", "", meaning).replace("``", "`")
         lines.append(f"| `{kind.code}` | `{kind.__name__}` | {meaning} |")
     return "\n".join(lines) + "\n"
 
@@ -154,7 +156,7 @@ def options_page() -> str:
         for value in (None, *rule.values):
             shown = f"`{name}`" if value is None else f"`{name}={value!r}`"
             if not (rule.values and value is None):
-                lines.append(f"| {shown} | {rule.does} | {' | '.join(taken_by(name, backend, value) for backend in BACKENDS)} |")
+                lines.append(f"| {shown} | {rule.does} | {' | '.join(support_of(name, backend, value) for backend in BACKENDS)} |")
     return OPTIONS + "\n".join(lines) + "\n"
 
 

@@ -25,14 +25,14 @@ graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=
 print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
 """
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
-PAGE = """# A map of the house
+PAGE = """# A map of the code
 
-For developers: the packages of the code ("rooms"), their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a room, and
+For developers: the packages of the code, their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a package, and
 [decision 26](decisions/0026-rooms.md) gives the reasons for this division.
 
-![Four floors. The rooms of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a floor above it. The tables below list every room and what it imports.](images/house.svg)
+![The four subpackages of snnc. The packages of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a subpackage drawn above it. The tables below list every package and what it imports.](images/house.svg)
 
-Each floor is a subpackage of `snnc`. A line inside a floor connects a room with a room below that it imports; it is omitted if a path of other lines connects them. Arrows between floors are imports, too. `docs/site/house.py`
+Each coloured area is a subpackage of `snnc`. A line inside an area connects a package with one below that it imports; it is omitted if a path of other lines connects them. Arrows between areas are imports, too. `docs/site/house.py`
 writes the picture and the tables from the imports in the code; a test compares them with the code, and import contracts in `pyproject.toml` enforce the directions.
 """
 
@@ -124,7 +124,7 @@ def picture(graph: nx.DiGraph) -> str:
             parts.append(f'<line class="between" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{v:.0f}" marker-end="url(#tip)"/>')
     style = "text{font:12px sans-serif;fill:#222}.floor{font-weight:bold;font-size:14px}.room{fill:white;stroke:#667}path{fill:none;stroke:#889;stroke-width:1}.between{stroke:#444;stroke-width:3}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide + 20:.0f} {top - 34:.0f}" role="img">\n<title>The rooms of snnc, and their imports</title>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide + 20:.0f} {top - 34:.0f}" role="img">\n<title>The packages of snnc, and their imports</title>\n'
         f'<style>{style}</style>\n<defs><marker id="tip" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="4" markerHeight="4" orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#444;stroke:none"/></marker></defs>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
@@ -135,7 +135,7 @@ def page(graph: nx.DiGraph) -> str:
     """The page with a table for each floor."""
     lines = [PAGE]
     for floor in FLOORS:
-        lines += [f"## {floor}", "", "| room | what it is | imports |", "|---|---|---|"]
+        lines += [f"## {floor}", "", "| package | what it is | imports |", "|---|---|---|"]
         for node in sorted(n for n in graph if n[0] == floor):
             others = sorted(f"{'' if f == floor else f + '.'}{room}" for f, room in graph.successors(node))
             lines.append(f"| `{node[1]}` | {purpose(*node).replace('|', '/')} | {', '.join(others)} |")

@@ -23,7 +23,7 @@ STEPS: Final = 64
 """Default number of time steps."""
 PERCENTILE: Final = 99.9
 """Default percentile of activations used as threshold, from Rueckauer et al. 2017."""
-_MOST_STEPS: Final = 1_000_000
+_MAX_STEPS: Final = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ def convert_file(
     """Convert the ReLU network of an ONNX file; see :func:`snnc.ann2snn`."""
     if not 0 < percentile <= 100:
         raise ConversionOptionError(f"the percentile is {percentile}; give a number above 0 and at most 100.")
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 1 <= steps <= _MOST_STEPS:
-        raise ConversionOptionError(f"steps is {steps}; a converted network runs for 1 to {_MOST_STEPS:,} steps.")
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 1 <= steps <= _MAX_STEPS:
+        raise ConversionOptionError(f"steps is {steps}; a converted network runs for 1 to {_MAX_STEPS:,} steps.")
     network = read_relu_network(Path(path))
     samples = check_samples(network.graph, calibration, labels)
     balancing, measuring = split(samples)

@@ -8,7 +8,7 @@ a population                       measured by :mod:`snnc.frontends.ann2snn.meas
 Linear, Conv, Scale                that of the consumers; with scale a of the operand and its own scale b,
                                    the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
 pooling, Reshape, Slice            that of the operand
-Add, Concat                        that of the consumers; operands of another scale are multiplied by a factor
+Add, Concat                        that of the consumers; operands of a different scale are multiplied by a factor
 =================================  ==========================================================================
 
 So edges from populations carry binary spikes, all thresholds are 1, and biases are constant currents.

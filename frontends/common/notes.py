@@ -1,6 +1,6 @@
 """Notes in a model file's metadata: a description of the graph it was written from, so that reading the file restores that graph.
 
-The notes are as untrusted as the rest of the file: the front end that reads them compares the described network with the file's own
+The notes are as untrusted as the rest of the file: the frontend that reads them compares the described network with the file's own
 nodes.
 """
 

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class ForeignNodeError(SnncError):
-    """A connection or output refers to a node of another network, or to an object that is not a node."""
+    """A connection or output refers to a node of a different network, or to an object that is not a node."""
 
     code = "SNNC-E110"
 

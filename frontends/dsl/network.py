@@ -106,7 +106,7 @@ class Network:
         Raises
         ------
         PopulationOptionError
-            The model has no such parameter or state, or an array has another shape.
+            The model has no such parameter or state, or an array has a different shape.
         """
         what = f"population {name!r}" if name else "the population"
         size = _shape(shape, what)

@@ -1,4 +1,4 @@
-"""Errors of the NIR front end, one class per check; ``docs/reference/errors.md`` lists the codes."""
+"""Errors of the NIR frontend, one class per check; ``docs/reference/errors.md`` lists the codes."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def check_bias(node: NirNode) -> None:
     Raises
     ------
     NirShapeError
-        The bias has another shape.
+        The bias has a different shape.
     """
     weight, bias = node.fields["weight"], node.fields.get("bias")
     if bias is not None and bias.shape != weight.shape[:1]:

@@ -1,1 +1,1 @@
-"""The ONNX front end: reads files into graphs, and writes graphs to files."""
+"""The ONNX frontend: reads files into graphs, and writes graphs to files."""

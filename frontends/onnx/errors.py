@@ -1,4 +1,4 @@
-"""Errors of the ONNX front end, one class per check; ``docs/reference/errors.md`` lists the codes."""
+"""Errors of the ONNX frontend, one class per check; ``docs/reference/errors.md`` lists the codes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _functions(graph: Graph) -> Iterator[str]:
                 inner = parameter.removeprefix(f"{function}_")
                 yield (
                     f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} from which the module computes it: "
-                    "the same learning rate results in another step."
+                    "the same learning rate results in a different step."
                 )
 
 

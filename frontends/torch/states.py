@@ -268,7 +268,7 @@ def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[
     if over_time:
         raise TorchFunctionError(
             f"{title} calls {', '.join(sorted(over_time))}, whose own backward pass passes gradients between steps; snnc "
-            "would train it with another gradient. Use a neuron whose surrogate works step by step."
+            "would train it with a different gradient. Use a neuron whose surrogate works step by step."
         )
     return without_gradient
 

@@ -1,4 +1,4 @@
-"""The back end of docs/extending.md, one file and one line, compiles, runs and refuses; its code comes from the page."""
+"""The backend of docs/extending.md, one file and one line, compiles, runs and refuses; its code comes from the page."""
 
 import pytest
 from extended import extended, section, tried
@@ -6,7 +6,7 @@ from extended import extended, section, tried
 
 @pytest.fixture(scope="module")
 def added():
-    return section("A back end")
+    return section("A backend")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,9 @@ def test_commands_know_it(place):
     tried(place, run)
     said = tried(place, code.format(["compile", "m.onnx", "--target", "script", "-o", "p", "--run", "--steps", "5"]))
     assert "largest difference from the reference: 0" in said
-    took = "from snnc.options.table import RULES, taken_by; from snnc.backends.registry import backend_of; script = backend_of('script'); "
-    took += "print(*(name for name in RULES if taken_by(name, script) == 'yes'))"
+    took = "from snnc.options.table import RULES, support_of; from snnc.backends.registry import backend_of; "
+    took += "script = backend_of('script'); "
+    took += "print(*(name for name in RULES if support_of(name, script) == 'yes'))"
     assert tried(place, took).split() == ["batch", "steps", "loss", "dt", "detach", "input_kind"]
 
 

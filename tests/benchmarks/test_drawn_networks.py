@@ -9,10 +9,13 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
 SEED = int(os.environ.get("SNNC_DRAWN_SEED", "1"))
 """Which networks the wide run draws."""
-KNOWN = ("mixed:101", "mixed:210", "random:103", "random:208", "mixed:10018", "mixed:30004", "mixed:30012", "random:70027")
+KNOWN = (
+    *("mixed:101", "mixed:210", "random:103", "random:208", "mixed:10018"),
+    *("mixed:30004", "mixed:30012", "mixed:30016", "random:70005", "random:70027", "random:110005"),
+)
 """Each was outside: shared weights that several tiles own, a skip of several steps, biases that one replica owns whole, dropped spikes,
 a sparse connection beside a dense one, a forward pass that runs again, weights of a sparse loop that are copied one by one,
-windows of gradients."""
+windows without spikes, windows of gradients twice, records of several samples on a tile."""
 
 
 @pytest.fixture(scope="module")

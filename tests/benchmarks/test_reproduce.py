@@ -330,9 +330,9 @@ def test_the_energy_of_a_processor_follows_from_counts_by_hand():
     net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=5)
     numbers = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "output", "saved")]
-    pasts = sum(int(np.prod(b.shape)) for b in numbers)
-    assert pasts >= 3 + 3 + 2
-    assert moved_words(program, 5, 6) == 2 * 5 * 6 * pasts + 2 * 4 * (4 * 3 + 3 + 3 * 2 + 2)
+    histories = sum(int(np.prod(b.shape)) for b in numbers)
+    assert histories >= 3 + 3 + 2
+    assert moved_words(program, 5, 6) == 2 * 5 * 6 * histories + 2 * 4 * (4 * 3 + 3 + 3 * 2 + 2)
     work = synaptic_work(program, {program.connections[0].source_buffer: 0.5, program.connections[1].source_buffer: 0.1}, 5, 6, events=True)
     assert work.accumulates == pytest.approx(2 * 5 * 6 * (0.5 * 12 + 0.1 * 6))
     assert work.multiplications == 5 * 6 * 6

@@ -1,4 +1,4 @@
-"""Code that the fuzzers of the front ends share: processes with limits, monitoring of the files that are read, and the count of cases.
+"""Code that the fuzzers of the frontends share: processes with limits, monitoring of the files that are read, and the count of cases.
 
 A fuzzer is a module with ``SUFFIX``, ``sources()``, ``prepare(folder, outside)``, ``make(path, names, rng, outside)`` and
 ``compare(path, seed, guard)``. Cases are made and checked in processes with a limit on memory, each with its own folder:

@@ -61,7 +61,7 @@ def samples():
 
 @dataclass
 class Opened:
-    """The back-end options with which an engine was opened."""
+    """The backend options with which an engine was opened."""
 
     options: list = field(default_factory=list)
 

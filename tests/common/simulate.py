@@ -1,4 +1,4 @@
-"""A NumPy simulator of Graph, independent of the back ends: the oracle of the front-end tests."""
+"""A NumPy simulator of Graph, independent of the backends: the oracle of the frontend tests."""
 
 from __future__ import annotations
 

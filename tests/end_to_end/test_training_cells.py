@@ -28,7 +28,7 @@ STEPS, BATCH, INPUTS, OUTPUTS = 6, 4, 8, 6
 CLOSE = 1e-5
 BY_NAME = {backend.name: backend for backend in BACKENDS}
 TRAINED = {"cpu": "cpu", "cuda": "cuda", "machine": "one.toml"}
-"""Targets whose sessions train, by the name of their back end; a package for PopTorch has tests of its own losses and its train.py."""
+"""Targets whose sessions train, by the name of their backend; a package for PopTorch has tests of its own losses and its train.py."""
 QUICK = {"cpu": (0, 3, 5), "cuda": (4,), "machine": (1, 2)}
 """Sums that are always trained, by place."""
 
@@ -186,7 +186,7 @@ def test_a_precision_changes_what_is_trained_and_not_much_or_is_refused(tmp_path
 def test_a_package_for_poptorch_has_each_precision_or_refuses_it(row):
     graph = net().graph()
     refused = refusal(BY_NAME["poptorch"], graph, "ce_count", "sgd:0.1", STEPS, row)
-    assert (refused is not None) == (row == "precision=bfloat16" or "weights" in row)
+    assert (refused is not None) == (row in ("precision=tf32", "precision=bfloat16") or "weights" in row)
     if refused is None:
         setting, _, value = row.partition("=")
         program = lower_graph(graph, options("poptorch", loss="ce_count", optimizer="sgd:0.1", steps=STEPS, **{setting: value})).program

@@ -15,14 +15,14 @@ def reproduce(
         "reproduction"
     ),
     only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures with these names: 'activity,scaling'.")] = "*",
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of an hour.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of hours.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results in the folder and compute the missing ones.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and exit.")] = False,
 ) -> None:
     """Draw the figures of the two papers that snnc is based on and check their claims: one page, with the numbers as CSV and JSON.
 
-    Predicted, emulated, measured and published numbers never share a series. Rows of GPUs come from a file of earlier measurements, with
-    device and date; rows of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
+    Predicted, emulated, measured and published numbers never share a series. Times of GPUs are read from a file of earlier measurements,
+    with device and date; times of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
     run.
 
     Example: snnc reproduce --quick --output reproduction

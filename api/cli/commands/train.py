@@ -111,6 +111,10 @@ class TrainArguments:
             help="Continue an interrupted training from its last checkpoint; --no-resume: start a new training from its weights.",
         ),
     ] = None
+    time_kernels: Annotated[
+        bool,
+        typer.Option("--time-kernels", help="On a GPU: time each kernel, for the report of the project; training is slower."),
+    ] = False
     record: RecordOption = None
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)] = None
     trust: TrustOption = False
@@ -149,6 +153,8 @@ def train(context: typer.Context, given: TrainArguments) -> None:
         with working("building"):
             session = _opened(folder, settings, trust)
         with session, _hint(folder, wanted.train if given.recipe is None else f"{wanted.train} --recipe {given.recipe}"):
+            if given.time_kernels:
+                session.time_kernels()
             x, y = samples.for_fit(session, wanted.reading)
             if validation is not None:
                 chosen["validation"] = validation.for_validation(session, wanted.reading)
@@ -201,7 +207,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
     from snnc.errors import TrainedWeightsError
-    from snnc.project.trained import put_useless_aside
+    from snnc.project.trained import rename_unusable_weights
 
     try:
         return open_strictly(folder, trust=trust)
@@ -209,7 +215,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
         if settings.resume:
             raise
         if leads():
-            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {put_useless_aside(folder)}.")
+            warn(f"{error.text} This training starts from the compiled weights; the file is renamed to {rename_unusable_weights(folder)}.")
     return open_project(folder, trust=trust)
 
 

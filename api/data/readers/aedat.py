@@ -56,7 +56,7 @@ def index_of(path: Path) -> AedatIndex:
     Raises
     ------
     DataFormatError
-        The file has another format, or a packet is damaged or cut short.
+        The file has a different format, or a packet is damaged or cut short.
     """
     rows: list[tuple[int, int, int, int, int]] = []
     with opened_file(path) as stream:

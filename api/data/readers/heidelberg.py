@@ -81,7 +81,7 @@ def shd(path: str | Path) -> DataSet:
     DataFileError
         There is no such file.
     DataFormatError
-        The file is damaged or has another format.
+        The file is damaged or has a different format.
     """
     return DataSet(_file(Path(path), 20))
 

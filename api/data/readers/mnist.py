@@ -36,7 +36,7 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
     Raises
     ------
     DataFileError, DataFormatError
-        A file is missing, damaged, or has another format.
+        A file is missing, damaged, or has a different format.
     """
     first = Path(images)
     second = Path(labels) if labels is not None else first.with_name(first.name.replace("images-idx3", "labels-idx1"))
@@ -49,7 +49,7 @@ def read_idx(path: Path, axes: int) -> Array:
     Raises
     ------
     DataFormatError
-        The file is damaged or has another format.
+        The file is damaged or has a different format.
     """
     head = 4 + 4 * axes
     with opened_file(path) as stream:

@@ -73,7 +73,7 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
     Raises
     ------
     UnplacedError
-        The dataset is compressed, damaged, or has another format.
+        The dataset is compressed, damaged, or has a different format.
     """
     import h5py  # type: ignore[import-untyped]
 

@@ -12,7 +12,7 @@ from snnc.compiler.ir.plan_json import runs
 
 FEW_RUNS: Final = 64
 """Maximum number of runs that are written as text, which is then about as short as base64."""
-MOST_LISTED: Final = 256
+MAX_LISTED: Final = 256
 """Number of different values that one byte can index."""
 
 
@@ -33,7 +33,7 @@ def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def _dense(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     found, places = np.unique(array, return_inverse=True)
-    if found.size <= MOST_LISTED and 2 * found.size < array.size:
+    if found.size <= MAX_LISTED and 2 * found.size < array.size:
         return {"of": found.tolist(), **pack_bytes(places)}
     fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
     kind, dtype = ("i32", "<i4") if fits else ("f64", "<f8")

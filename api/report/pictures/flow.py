@@ -15,7 +15,7 @@ BAND: Final = 58
 """Space between bands, in pixels."""
 SHAPE: Final = 1.9
 """Preferred ratio of width to height of a drawing with many columns."""
-LEAST_COLUMNS: Final = 3
+MIN_COLUMNS: Final = 3
 UNBROKEN: Final = 4
 """Maximum number of columns drawn in a single band."""
 MOST: Final = 19
@@ -118,7 +118,7 @@ def _across(columns: int, tall: int) -> int:
     def distance(across: int) -> float:
         return abs(math.log(across * (WIDTH + GAP_X) / (math.ceil(columns / across) * high) / SHAPE))
 
-    return min(range(LEAST_COLUMNS, columns + 1), key=distance)
+    return min(range(MIN_COLUMNS, columns + 1), key=distance)
 
 
 def _moved(subject: Subject, source: str, target: str) -> str:

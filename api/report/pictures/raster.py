@@ -10,8 +10,8 @@ import numpy as np
 from snnc.compiler.ir.plan import Plan
 from snnc.report.recording import Recording, Train
 
-MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
-MOST_BINS: Final = 1_000_000
+MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
+MAX_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
 """How far, relatively, the measured activity may exceed the plan's before a warning appears; costs are linear in the activity."""
@@ -61,7 +61,7 @@ def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
     assumed = None if plan is None else plan.activity.get(train.buffer)
     peak = int(counts.max())
     bus = next((b for b in (() if plan is None else plan.buses) if b.buffer == train.buffer and b.kind == "events"), None)
-    edges = np.linspace(0, recording.steps, min(recording.steps, MOST_COLUMNS) + 1).astype(int)
+    edges = np.linspace(0, recording.steps, min(recording.steps, MAX_COLUMNS) + 1).astype(int)
     curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
     return Fired(
         train.buffer,
@@ -103,8 +103,8 @@ def _warning(measured: float, assumed: float | None, peak: int, capacity: int | 
 
 def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     """Bin the spikes of one sample: per train, rows (neurons), columns (steps), and the filled bins as flat indices and counts."""
-    columns = min(recording.steps, MOST_COLUMNS)
-    rows = max(LEAST_ROWS, min(MOST_ROWS, MOST_BINS // max(1, columns * len(recording.trains))))
+    columns = min(recording.steps, MAX_COLUMNS)
+    rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
     found = []
     for train in recording.trains:
         mine = train.samples == sample

@@ -8,14 +8,14 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.pictures.palette import ink_on, layer_colour
 
 SHOWN: Final = 12
-MOST_LAYERS: Final = 16
+MAX_LAYERS: Final = 16
 
 
 def draw_wavefront(plan: Plan) -> dict[str, Any]:
     """Return a row per population with a cell per iteration: the time step computed in it, or None."""
     columns = min(SHOWN, plan.iterations)
     rows = []
-    for index, p in enumerate(plan.populations[:MOST_LAYERS]):
+    for index, p in enumerate(plan.populations[:MAX_LAYERS]):
         steps: list[int | None] = []
         for k in range(columns):
             t, rest = divmod(k - p.stage, plan.interval)
@@ -25,5 +25,5 @@ def draw_wavefront(plan: Plan) -> dict[str, Any]:
         "iterations": list(range(columns)),
         "rows": rows,
         "more": plan.iterations > columns,
-        "rest": max(0, len(plan.populations) - MOST_LAYERS),
+        "rest": max(0, len(plan.populations) - MAX_LAYERS),
     }

@@ -9,7 +9,7 @@ from snnc.compiler.ir.plan import Precision
 
 Kind = Literal["back", "rows16", "forward16", "backward16"]
 
-HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFloat16", "float16": "Float16"}
+HALVES: Final[dict[Precision, str | None]] = {"float32": None, "tf32": None, "bfloat16": "BFloat16", "float16": "Float16"}
 """C++ names of the 16-bit types, by precision."""
 LANES: Final = 32
 """Lanes of a warp (``device.hpp``)."""

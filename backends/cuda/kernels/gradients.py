@@ -8,6 +8,7 @@ import numpy as np
 
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.schedule.launches import Launches, timed
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
@@ -50,10 +51,14 @@ class Gradients:
 
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
+        described, number = Launches(self.steps), 0
         for op in self.steps.program.backward:
             made = self.sequence_calls.gradient(op)
+            planned = described.gradient(op) is not None
             if made is not None:
-                self.calls.append(made[0])
+                self.calls += [timed("gradient", number) if planned else "timed(OTHER_KERNELS);", made[0]]
+            number += planned
+            if made is not None:
                 self.layout.append(made[1])
                 continue
             match op:

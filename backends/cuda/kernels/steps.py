@@ -76,14 +76,16 @@ class Steps:
     storage
         Storage of the program's buffers.
     precision
-        ``"bfloat16"``: the factors of dense backward products and deltas have 16 bits; ``"float16"``: also the factors of forward
-        products and stored histories.
+        ``"tf32"``: the weights of forward products of spikes outside the time loop have 11 bits. ``"bfloat16"``: the factors of dense
+        backward products and deltas have 16 bits; ``"float16"``: also the factors of forward products and stored histories.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
         self.storage = storage
         self.half = HALVES[precision]
         """C++ name of the 16-bit type."""
+        self.spike_parts = 1 if precision in ("tf32", "float16") else 2
+        """Number of 16-bit values into which a weight of a forward product of spikes outside the time loop is split."""
         self.rounds_forward = precision == "float16"
         """Whether forward products and histories are also rounded; with the 8 bits of bfloat16, different neurons would fire."""
         self.program = storage.program

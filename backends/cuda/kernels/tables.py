@@ -17,7 +17,7 @@ FEW: Final = 4
 
 @dataclass
 class ProgramTables:
-    """Collects the tables of a program; ``network.cu`` refers to them by number."""
+    """Collects the tables of a program; ``network.cpp`` refers to them by number."""
 
     tables: list[Table] = field(default_factory=list)
 

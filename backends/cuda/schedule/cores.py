@@ -1,4 +1,4 @@
-"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_core.cuh``."""
+"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _SHARED = 232448
 _CLOCK = 1.66e9
-MOST_NEURONS = 2048
+MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
 

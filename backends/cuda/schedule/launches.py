@@ -34,7 +34,7 @@ NARROW: Final = 32
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
-_MOST_SLICES: Final = 128
+_MAX_SLICES: Final = 128
 _DEPTH: Final = 32
 
 
@@ -117,13 +117,18 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
     rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
-    for slices in range(1, _MOST_SLICES + 1):
+    for slices in range(1, _MAX_SLICES + 1):
         length = filled(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
         clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)
         if clocks < fewest:
             best, fewest = length, clocks
     return best
+
+
+def timed(way: Way, number: int) -> str:
+    """Return the statement with which the time of a kernel begins, if kernels are timed; `number` counts the kernels of a way."""
+    return f"timed({way.upper()}_KERNELS + {number});"
 
 
 class Launches:
@@ -142,7 +147,8 @@ class Launches:
         """Return the launch that adds an operation's contribution to what the population `label` receives from outside its component."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
-            return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
+            parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6
+            return self._product(op.weight, label, "forward", source + target, parts)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
         if isinstance(op, DenseInputGradient):
             return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)

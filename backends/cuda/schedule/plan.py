@@ -11,7 +11,7 @@ from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.limits import LimitPhase, limit_name
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
-from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
+from snnc.backends.cuda.schedule.launches import Launch, Launches, Way, timed
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
@@ -105,6 +105,8 @@ class LaunchPlan:
     ----------
     neurons
         Structs of populations that are not in a feedback loop.
+    walks
+        Names of the structs that walks run.
     sums
         Kernels that sum inputs from outside a component.
     feedbacks
@@ -123,6 +125,7 @@ class LaunchPlan:
         self._steps = steps
         self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
+        self.walks: list[str] = []
         self.sums: list[OutsideSum] = []
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
@@ -161,16 +164,15 @@ class LaunchPlan:
             case Walk(population):
                 struct = self._steps.forward_struct(population)
                 self.neurons.append(struct)
-                self.launches.append(self._walk(population, "forward"))
-                self.forward.append(f"launch_walk(walk_forward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+                self.walks.append(struct.name)
+                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
+                self._add(call, self._walk(population, "forward"))
             case RecurrentLoop(population, recurrence, feedback):
                 self.neurons.append(self._steps.forward_struct(population))
                 self.cores.append(self._core(component, recurrence, feedback, trains))
-                self.launches.append(self._loop(population, "forward", self.cores[-1].forward_parts))
-                self.forward.append(f"{population}_ahead.run(net, run_of, {feedback.name});")
+                self._add(f"{population}_ahead.run(net, run_of);", self._loop(population, "forward", self.cores[-1].forward_parts))
             case Feedback(name):
-                self.launches.append(self._teams(component, "forward"))
-                self.forward.append(f"{name}.forward(net, run_of);")
+                self._add(f"{name}.forward(net, run_of);", self._teams(component, "forward"))
         for population in component.populations:
             for output in self._steps.neuron_step(population).outputs:
                 self._choose(output, self._steps.population(population).label)
@@ -195,25 +197,31 @@ class LaunchPlan:
         for output, population in outputs.items():
             self._sum(self.backward, output, population, f"a_{output}")
         match component:
-            case RecurrentLoop(population, otherwise=feedback) if any(core.name == population and core.goes_back for core in self.cores):
+            case RecurrentLoop(population) if any(core.name == population and core.goes_back for core in self.cores):
                 self.neurons.append(self._steps.backward_struct(population))
-                self.launches.append(self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2))
-                self.backward.append(f"{population}_back.run(net, run_of, {feedback.name});")
+                loop = self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2)
+                self._add(f"{population}_back.run(net, run_of);", loop)
             case Walk(population) | RecurrentLoop(population):
                 struct = self._steps.backward_struct(population)
                 self.neurons.append(struct)
-                self.launches.append(self._walk(population, "backward"))
-                self.backward.append(f"launch_walk(walk_backward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+                self.walks.append(struct.name)
+                call = f"launch_walk({struct.name}_walk(), {struct.size}, batch, net, run_of);"
+                self._add(call, self._walk(population, "backward"))
             case Feedback(name):
-                self.launches.append(self._teams(component, "backward"))
-                self.backward.append(f"{name}.backward(net, run_of);")
+                self._add(f"{name}.backward(net, run_of);", self._teams(component, "backward"))
 
     def _choose(self, buffer: str, label: str) -> None:
         """Add the launch that chooses the spikes of a limited source."""
         limits = self._steps.limits
         if buffer in limits.sources:
-            self.forward.append(limits.choose(buffer))
-            self.launches.append(Launch("pack", "forward", label, limits.row_bytes(buffer)))
+            self._add(limits.choose(buffer), Launch("pack", "forward", label, limits.row_bytes(buffer)))
+
+    def _add(self, call: str, launch: Launch) -> None:
+        """Add a launch, and the statements that time it and start it."""
+        number = sum(one.way == launch.way for one in self.launches)
+        way = self.forward if launch.way == "forward" else self.backward
+        way += [timed(launch.way, number), call]
+        self.launches.append(launch)
 
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum the outside inputs of a current or, in the backward pass, the outside gradients of an output."""
@@ -232,12 +240,10 @@ class LaunchPlan:
                 outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
                 self.sums.append(outside)
                 call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
-            way.append(call)
-            self.launches.append(self._described.coming(op, self._steps.population(population).label))
+            self._add(call, self._described.coming(op, self._steps.population(population).label))
             if masked and isinstance(op, DenseInputGradient) and not any(isinstance(o, DenseInputGradient) for o in coming[number + 1 :]):
-                way.append(self._steps.limits.forget(port, to))
                 label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
-                self.launches.append(Launch("pack", "backward", label, moved))
+                self._add(self._steps.limits.forget(port, to), Launch("pack", "backward", label, moved))
 
     def _walk(self, population: str, way: Way) -> Launch:
         return Launch(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from snnc.backends.cuda.schedule.cores import MOST_NEURONS, core_seconds
+from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_seconds
 from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, Launch, columns_of_tile, filled, read_launches, slice_rows
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -153,7 +153,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
                 "memory": bytes_,
                 "steps": steps * card.step * math.ceil(batch * filled(launch.neurons, 32) / (card.processors * 2048)),
             }
-        case "core" if launch.neurons > MOST_NEURONS:
+        case "core" if launch.neurons > MAX_NEURONS:
             every, back = launch.neurons**2, launch.way == "backward"
             team = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
             bounds = {"steps": team_seconds(team, batch, steps)}

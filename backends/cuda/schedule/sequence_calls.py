@@ -25,10 +25,14 @@ from snnc.compiler.ir.step_operations import (
 )
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
-_FORWARD: Final[dict[tuple[Use, Precision], str]] = {("SPIKES", "float16"): "ROUNDED", ("NUMBERS", "float16"): "HALF_WEIGHTS"}
+_FORWARD: Final[dict[tuple[Use, Precision], str]] = {
+    ("SPIKES", "tf32"): "TF32",
+    ("SPIKES", "float16"): "ROUNDED",
+    ("NUMBERS", "float16"): "HALF_WEIGHTS",
+}
 """Form of the factors of forward products, by precision; those of other precisions are split."""
-_BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
-_GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
+_BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
+_GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
 
 
 @dataclass(frozen=True)

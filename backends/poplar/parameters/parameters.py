@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.passes import repeats, set_in_passes
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Values, VertexLoop, class_name, connected
 from snnc.compiler.ir.step_program import ConnectionInfo
@@ -91,8 +92,11 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters."""
+    if repeats(net):
+        assembly.tensors.append("add_passes();")
+    between = set_in_passes(net)
     for placed in placed_parameters(net):
-        _variables(assembly, placed)
+        _variables(assembly, placed, copied=placed.name not in between)
         if placed.learned:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
@@ -107,7 +111,7 @@ def _shape(placed: PlacedParameter) -> str:
     return "{" + ", ".join(map(str, placed.shape)) + "}"
 
 
-def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
+def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -120,7 +124,9 @@ def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
         if placed.learned:
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
-    if placed.half:
+    if not copied:
+        assembly.tensors.append(f'parameter_of_blocks("{name}", {_shape(placed)}, {whole}, {placed.order});')
+    elif placed.half:
         assembly.tensors.append(f'half_parameter("{name}", {_shape(placed)}, {whole}, {placed.order});')
     else:
         assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')

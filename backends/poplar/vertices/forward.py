@@ -12,6 +12,7 @@ from snnc.backends.poplar.vertices.gradient_windows import support_condition
 from snnc.backends.poplar.vertices.indexed import zeroed
 from snnc.backends.poplar.vertices.links import incoming, parameter_place, parameter_value, weight_values, window_values
 from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot, state_cells, state_slots
+from snnc.backends.poplar.vertices.statistics import add_moments
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name
@@ -232,9 +233,11 @@ def _records(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo,
     for index, output in enumerate(net.records(population.id)):
         cells = assembly.cells(population.id, output.record, "STEPS", f"record {output.label}")
         values[f"record{index}"] = f"{cells}[b.index]"
-        assembly.tensor(
-            "RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", f"order_of_records({population.id}, STEPS, BATCH)", False
-        )
+        if output in net.measured(population.id):
+            add_moments(net, assembly, population.id, output, cells)
+        else:
+            order = f"order_of_records({population.id}, STEPS, BATCH)"
+            assembly.tensor("RECORD", output.record, f"{{STEPS, BATCH, {n}}}", f"{cells}.all", order, False)
         delay, buffer = output.source.delay, output.source.buffer
         first = _value_before_first_step(population, buffer) if delay else None
         records.append(

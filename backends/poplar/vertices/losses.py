@@ -18,6 +18,8 @@ from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
+RATES: Final = "update_rates"
+"""Compute set of the learning rate, if the update is a program of its own."""
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
 _TILE: Final = "0"
@@ -62,7 +64,8 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
     factor = {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
     fields = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly), **factor})
-    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, fields))
+    compute_set = RATES if net.described.passes else "loss_sum"
+    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, compute_set, class_name(rates), _TILE, fields))
     return loss
 
 

@@ -17,7 +17,7 @@ PREFIX: Final = "optimizer:"
 UPDATES: Final = f"{PREFIX}updates"
 LOSS_SCALE: Final = f"{PREFIX}loss_scale"
 """The loss scale, and the number of updates since it last changed."""
-MOST_UPDATES: Final = 2**31 - 1
+MAX_UPDATES: Final = 2**31 - 1
 """Maximum number of updates, which programs count in 32 bits."""
 
 
@@ -92,8 +92,8 @@ def _scale(found: Array) -> tuple[float, int]:
 
 
 def _updates(count: Array) -> int:
-    if count.size != 1 or count.dtype.kind not in "iu" or not 0 <= int(count.reshape(-1)[0]) <= MOST_UPDATES:
-        raise OptimizerValuesError(f"{UPDATES} is {count}; it must be a whole number from 0 to {MOST_UPDATES:,}.")
+    if count.size != 1 or count.dtype.kind not in "iu" or not 0 <= int(count.reshape(-1)[0]) <= MAX_UPDATES:
+        raise OptimizerValuesError(f"{UPDATES} is {count}; it must be a whole number from 0 to {MAX_UPDATES:,}.")
     return int(count.reshape(-1)[0])
 
 

@@ -21,16 +21,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from snnc.backends.runtime.engine import (
     Array,
     Engine,
     Initial,
+    MeasuringEngine,
+    Moments,
     OptimizerValues,
     RepeatingEngine,
     ResumableEngine,
+    SelectingEngine,
     SplitEngine,
     SteppingEngine,
     samples_at_once,
@@ -41,7 +43,7 @@ from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.statistics import statistics_inputs, statistics_outputs
+from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE, is_batch_norm
 
 
@@ -96,7 +98,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
         raise NormalisationError(
             f"{name!r} normalises over a batch, but {target} cannot train it: its gradients and update are one program. Train on "
-            "'cpu', 'cuda' or 'reference'; compiled without a loss, it runs on this target with the running statistics."
+            "'cpu', 'cuda', 'reference' or the machine itself; compiled without a loss, it runs on this target with the running statistics."
         )
 
 
@@ -128,7 +130,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        values = self.engine.get_parameters()
+        values = self._parameters()
         running = {name: values[name] for layer in self._layers for name in layer.parameters.values()}
         samples = next(iter(inputs.values())).shape[1]
         masks = self._masks.of(values.__getitem__, self.get_optimizer().updates, 0, samples) if self._masks.layers else {}
@@ -155,13 +157,17 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         """Set the statistics of the batch for the layers of a level, and update their running statistics."""
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
-        found = self.engine.forward(update.inputs, initial)
+        found, moments = self._run(update.inputs, initial)
         for layer in layers:
-            x = found[layer.output]
-            update.counts[layer.output] = count = math.prod(x.shape[axis] for axis in layer.axes)
+            if layer.output in moments:
+                mean, variance, count = _merged(moments[layer.output], layer.axes)
+            else:
+                x = found[layer.output]
+                count = math.prod(x.shape[axis] for axis in layer.axes)
+                mean, variance = _moments(x, layer.axes)
+            update.counts[layer.output] = count
             if count < 2:
                 raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
-            mean, variance = _moments(x, layer.axes)
             eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
                 now = running[layer.parameters[name]].astype(np.float64)
@@ -173,6 +179,24 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
                 update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
+    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
+        """Run forward; return normalised values, or the moments of those that the engine measures."""
+        if isinstance(self.engine, MeasuringEngine):
+            return self.engine.measure(inputs, initial)
+        return self.engine.forward(inputs, initial), {}
+
+    def _parameters(self) -> dict[str, Array]:
+        """Return the parameters that an update needs: those of the normalisations, and all if dropout layers draw masks."""
+        if self._masks.layers or not isinstance(self.engine, SelectingEngine):
+            return self.engine.get_parameters()
+        return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
+
+    def _gradients(self, layer: _NormLayer) -> dict[str, Array]:
+        """Return the gradients of the gain and the bias of a layer."""
+        if isinstance(self.engine, SelectingEngine):
+            return self.engine.gradients_named((layer.gain, layer.bias))
+        return self.engine.gradients()
+
     def _go_through(self, layer: _NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
         count = update.counts[layer.output]
@@ -182,7 +206,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
             sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
         else:
-            gradients, gain = self.engine.gradients(), update.values[layer.gain].astype(np.float64)
+            gradients, gain = self._gradients(layer), update.values[layer.gain].astype(np.float64)
             wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
         self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
@@ -265,9 +289,18 @@ def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     return first + mean, np.maximum(variance, 0)
 
 
+def _merged(moments: Moments, axes: tuple[int, ...]) -> tuple[Array, Array, int]:
+    """Return mean and variance over the `axes` of [T, B, *shape] from the moments of each value, and the number of values in a mean."""
+    shared = tuple(axis - 2 for axis in axes if axis > 1)
+    several = math.prod(moments.mean.shape[axis] for axis in shared)
+    mean = moments.mean.mean(shared, keepdims=True)
+    squares = (moments.squares + moments.count * np.square(moments.mean - mean)).sum(shared, keepdims=True)
+    return mean[None, None], squares[None, None] / (moments.count * several), moments.count * several
+
+
 def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), _levels(program)
+    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     learned = {op.parameter for op in program.update}
     found = []
@@ -292,17 +325,3 @@ def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
         adjoint = f"d_{info.id}" if info.id in passed else None
         found.append(_NormLayer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
     return tuple(found)
-
-
-def _levels(program: StepProgram) -> dict[str, int]:
-    """Return the level of each normalisation: the maximum number of others on a path to it."""
-    flow: nx.DiGraph[str] = nx.DiGraph()
-    flow.add_nodes_from(p.id for p in program.populations)
-    flow.add_edges_from((c.source, c.target) for c in program.connections)
-    norms = {p.id for p in program.populations if is_batch_norm(p.model)}
-    whole = nx.condensation(flow)
-    level: dict[int, int] = {}
-    for part in nx.topological_sort(whole):
-        before = [level[other] + bool(norms & whole.nodes[other]["members"]) for other in whole.predecessors(part)]
-        level[part] = max(before, default=0)
-    return {member: level[part] for part in whole for member in whole.nodes[part]["members"] if member in norms}

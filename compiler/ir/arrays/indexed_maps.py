@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, singledispatch
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.compiler.ir.step_operations import AddPadded, AddReduced, AddSlice, Convolve, Pooling, Rescale, SparseProduct
+from snnc.compiler.ir.step_operations import AddPadded, AddReduced, AddSlice, BufferValue, Convolve, Pooling, Rescale, SparseProduct
 from snnc.compiler.ir.step_program import Buffer
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -161,6 +161,8 @@ class _Sizes:
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
     """Return the map of `op`, an operation over `buffers`.
 
+    Operations of the same structure, such as the gates of a cell, share one map: what is computed from it is computed once.
+
     Raises
     ------
     TooLargeError
@@ -175,7 +177,17 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
         buffers[bias].shape if bias else None,
         after,
     )
-    return _cached_map(op, sizes, before)
+    return _cached_map(_unnamed(op), sizes, before)
+
+
+_NAMES: Final[Mapping[str, Any]] = {"connection": "", "source": BufferValue(""), "target": "", "weight": "weight", "bias": "bias"}
+"""Fields of an operation that name its connection and buffers, and the values that replace them (a parameter None remains None)."""
+
+
+def _unnamed(op: IndexedOp) -> IndexedOp:
+    """Return `op` without the names of its connection and buffers, on which its map does not depend."""
+    named = (f.name for f in fields(op) if f.name in _NAMES and getattr(op, f.name) is not None)
+    return replace(op, **{name: _NAMES[name] for name in named})
 
 
 @lru_cache(maxsize=32)

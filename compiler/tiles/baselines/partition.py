@@ -14,7 +14,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.errors import NoPartitionerError
 from snnc.compiler.tiles.partition.child_process import ask
 
-MOST_EDGES: Final = 4_000_000
+MAX_EDGES: Final = 4_000_000
 """Maximum number of edges of a graph; beyond it, nodes are longer runs of neurons."""
 NODES_PER_TILE: Final = 4
 """Number of runs per tile, unless there are too few neurons or too many edges."""
@@ -41,9 +41,9 @@ class Runs:
 
 
 def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int) -> Runs:
-    """Cut layers into runs: about :data:`NODES_PER_TILE` for each tile, fewer if a graph would exceed :data:`MOST_EDGES`."""
+    """Cut layers into runs: about :data:`NODES_PER_TILE` for each tile, fewer if a graph would exceed :data:`MAX_EDGES`."""
     length = max(1.0, sum(sizes) / (NODES_PER_TILE * tiles))
-    while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MOST_EDGES:
+    while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MAX_EDGES:
         length *= 1.25
     layers, neurons = [], []
     for index, size in enumerate(sizes):

@@ -14,7 +14,7 @@ import numpy as np
 from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_groups, sample_step
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
-MOST_CODES: Final = 1 << 62
+MAX_CODES: Final = 1 << 62
 """Largest number that may encode a row of numbers in 64 bits."""
 
 
@@ -67,7 +67,7 @@ def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
-        if codes * (most + 1) > MOST_CODES:
+        if codes * (most + 1) > MAX_CODES:
             _, ranks = np.unique(code, return_inverse=True)
             code, codes = ranks.reshape(-1), len(numbers)
         code, codes = code * (most + 1) + column, codes * (most + 1)

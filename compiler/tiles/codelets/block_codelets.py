@@ -18,13 +18,15 @@ from snnc.compiler.tiles.codelets.block_vertices import (
     weight_round,
 )
 from snnc.compiler.tiles.codelets.relay_codelets import relay_codelets
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.indexed.map_cuts import Side
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace
+from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
@@ -50,6 +52,8 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
         reruns = problem.segments.reruns
         sent = [(layer.outputs.index(source.buffer), source.kind == "spikes") for source in layer.sent if reruns]
         yield boundary(costs, len(layer.kernel.states), sent), 1 + reruns
+    if layer.measured:
+        yield block_moments(costs), 1
     if not (problem.training and layer.gradient):
         return
     adjoint, returning, limited = backward_code(layer), problem.returned_buses(layer), problem.limited(backward=True)

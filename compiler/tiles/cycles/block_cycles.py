@@ -21,7 +21,7 @@ from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
-LEAST_SILENCE: Final = 1e-12
+MIN_SILENCE: Final = 1e-12
 """Lower bound on the probability that a spike does not occur, so that its logarithm is finite."""
 
 
@@ -243,5 +243,5 @@ def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
         entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
         rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
         rate = rate if relative is None else rate * relative
-        np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], LEAST_SILENCE)))
+        np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], MIN_SILENCE)))
     return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.indexed.map_cuts import Side
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.mapped.network import Link
 
@@ -94,7 +95,7 @@ class Ownership:
         assert where is not None
         group, _, first, elements = self.target_pieces if side == "target" else self.source_pieces
         if single is None:
-            # Float16 weights of an owner fill whole words, and biases are in another array.
+            # Float16 weights of an owner fill whole words, and biases are in a different array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
             follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:

@@ -13,7 +13,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sam
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
-from snnc.compiler.tiles.indexed.indexed_links import Side
+from snnc.compiler.tiles.indexed.map_cuts import Side
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
 from snnc.compiler.tiles.mapped.network import Layer, Link

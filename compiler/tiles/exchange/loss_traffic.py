@@ -35,9 +35,8 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
-    shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
-    # Blocks of one sample are adjacent in memory.
-    pieces = np.where(shares == where.tile_samples, np.minimum(groups, 1), groups)
+    # Records lie group by group, so those of a sample are adjacent only on tiles with one sample.
+    pieces = np.where(where.tile_samples == 1, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
     here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
     local[:, where.tiles] = size, pieces

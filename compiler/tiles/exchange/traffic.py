@@ -33,7 +33,7 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.exchange.gradient_windows import BusReduction, reductions
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
-from snnc.compiler.tiles.mapped.network import BusSource, Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
@@ -41,8 +41,6 @@ from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
 from snnc.compiler.tiles.vertices.control_vertices import most
 
-RATES = 2 * FLOAT
-"""Bytes of the two numbers that every update reads: the learning rate and a correction."""
 Origin: TypeAlias = tuple[int, tuple[int, int], float]
 """A chip, its samples (first, count), and the bytes of one sample."""
 
@@ -373,48 +371,6 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
         return np.arange(begin, end), np.arange(begin, end) - int(a[0]), np.arange(begin, end) - int(b[0])
     both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     return both, first, second
-
-
-def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before U1: replicas gather shares of the gradients; tiles read the learning rate, if no later step sends it."""
-    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    if not problem.network.square or problem.network.scaled:
-        _rates_to_updates(layout, traffic, RATES)
-    for layer in problem.network.layers:
-        where = layout.range_of(layer)
-        for rows in learned_rows(layer):
-            between_replicas(layout, traffic, where, rows, gathers=True)
-        if learned_scalars(layer):
-            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
-            away = where.tiles != where.tiles[0]
-            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
-            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
-            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
-                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
-    return traffic
-
-
-def factor_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before an update that clips to a norm: every tile reads the learning rate and the factor."""
-    traffic = ExchangeTraffic.none(layout.problem)
-    for size in (RATES, FLOAT):
-        _rates_to_updates(layout, traffic, size)
-    return traffic
-
-
-def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
-    updates = np.zeros(layout.problem.target.tiles, dtype=bool)
-    for layer in layout.problem.network.layers:
-        if learned_rows(layer):
-            updates[layout.range_of(layer).tiles] = True
-    for found in layout.owned if layout.exact else ():
-        updates[found.owners.tile[found.owners.learned]] = True
-    updates[0] = False
-    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # the reciprocal loss scale
-    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size + more)
-    if size == RATES and layout.problem.network.rounding == "stochastic":
-        send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:

@@ -81,12 +81,17 @@ def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
     return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
 
 
-def reduced_bytes(layout: Layout) -> Ints:
-    """Return the bytes of the sums of stage one on every tile."""
-    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
-    for reduction in layout.reductions.values():
+def reduced_bytes(layout: Layout) -> dict[str, Ints]:
+    """Return the bytes of the sums of stage one on every tile, by lifetime.
+
+    Relays read them before the neurons run. With further windows, some are written before the last neurons have run.
+    """
+    further = {bus.id for bus in layout.problem.limited(backward=True)}
+    found = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
+    for bus, reduction in layout.reductions.items():
         table = reduction.table
-        np.add.at(found, table["tile"], FLOAT * table["samples"] * table["entries"])
+        size = FLOAT * table["samples"] * table["entries"]
+        np.add.at(found["backward" if bus in further else "partial sums"], table["tile"], size)
     return found
 
 

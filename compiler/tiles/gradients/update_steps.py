@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, ow
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
-    factor_to_updates,
-    gradients_to_shares,
     parameter_groups,
     shares_of,
 )
+from snnc.compiler.tiles.exchange.update_traffic import factor_to_updates, gradients_to_shares, rates_to_updates, shares_of_gradients
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
@@ -28,8 +27,13 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedRows, learned_param
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update, update_half
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, sum_pieces, sum_private, summands, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
+
+GRADIENTS: Final = "update: gradients"
+"""The last sums of gradients, if the optimiser does not compute them."""
+RATES: Final = "update: rates"
+"""The learning rate, if it is not computed with the loss."""
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -37,11 +41,15 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
+    found, gathered = [], gradients_to_shares(layout)
+    if layout.problem.network.passes:
+        found = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
+        gathered = rates_to_updates(layout)
     if layout.problem.network.square:
-        norm = norm_steps(layout, _loaded(_add_squares, layout), gradients_to_shares(layout), squared_shares(layout))
-        found = [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
+        norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
+        found += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
     else:
-        found = [SuperstepDraft("update: optimiser", "update", 1, optimiser, gradients_to_shares(layout))]
+        found.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
     if layout.owned:
         found.insert(
             0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
@@ -116,12 +124,25 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """Add the update: each column group updates its share of a parameter; one tile updates the scalar parameters."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
-    _add_shares(layout, layers, load, vertex, sums=not layout.problem.network.square)
+    network = layout.problem.network
+    _add_shares(layout, layers, load, vertex, sums=not (network.square or network.passes))
+
+
+def _add_sums(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """Add the sums of gradients, if the update is a program of its own."""
+    _add_shares(layout, layers, load, sum_private(layout.problem.costs), sums=True)
+
+
+def _rates(layout: Layout) -> SuperstepDraft:
+    """Return the superstep that computes the learning rate, if the update is a program of its own."""
+    load = Load(layout.problem)
+    load.add_vertices(0, schedule(layout.problem.costs), {})
+    return SuperstepDraft(RATES, "update", 1, load, ExchangeTraffic.none(layout.problem))
 
 
 def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """Add the sums of gradients before a clipped update, and their squares."""
-    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=True)
+    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=not layout.problem.network.passes)
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:

@@ -127,19 +127,20 @@ class Profile:
 
     sizes: Ints
     largest: Floats
-    _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
+    _known: dict[tuple[bytes, bytes], TableAmounts] = field(default_factory=dict)
     """Cache of the latest results, because the search requests the same groups repeatedly."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""
-        each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
-        key = each.tobytes(), each.shape
+        each, number = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64), np.asarray(groups)
+        key = _bytes(each), _bytes(number)
         if key not in self._known:
             if len(self._known) == REMEMBERED:
                 del self._known[next(iter(self._known))]
-            self._known[key] = self._between(each)
-        values = self._known[key]
-        return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
+            values = self._between(each)
+            total = dict(zip(AMOUNTS, values * number, strict=True))
+            self._known[key] = TableAmounts(dict(zip(AMOUNTS, values, strict=True)), total)
+        return self._known[key]
 
     def _between(self, each: Ints) -> Floats:
         """Return the amounts in groups of `each` neurons, interpolated between the measured sizes."""
@@ -150,6 +151,10 @@ class Profile:
         share = np.clip((each - self.sizes[below]) / step, 0.0, 1.0)
         found: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
         return found
+
+
+def _bytes(array: Any) -> bytes:
+    return array.tobytes() + repr(array.shape).encode()
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:

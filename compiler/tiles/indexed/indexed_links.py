@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, split
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
-from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
-
-KEPT: Final = 4
-"""Number of cuts whose tables are cached while placements are compared."""
-Side: TypeAlias = Literal["target", "source"]
+from snnc.compiler.tiles.indexed.holdings import TableAmounts, held_exactly
+from snnc.compiler.tiles.indexed.map_cuts import MapCuts, Side
+from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedLink:
-    """An indexed connection; `weight_learns` and `bias_learns` say whether training changes its weights and its biases."""
+    """An indexed connection.
+
+    `weight_learns` and `bias_learns` say whether training changes its weights and its biases. `cuts` are the tables of all maps of
+    the network, which connections with the same map share.
+    """
 
     op: IndexedOp
     buffers: Mapping[str, Buffer]
     weight_learns: bool
     bias_learns: bool
-    _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
-    _forms: dict[tuple[Side, bytes, int], TableForm] = field(default_factory=dict)
-    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
+    cuts: dict[IndexedMap, MapCuts]
 
     @cached_property
     def map(self) -> IndexedMap:
         """The runs of the connection."""
         return indexed_map(self.op, self.buffers)
+
+    @cached_property
+    def _cuts(self) -> MapCuts:
+        return self.cuts.setdefault(self.map, MapCuts(self.map))
 
     @property
     def owned(self) -> int:
@@ -48,35 +51,17 @@ class IndexedLink:
         """Number of pairs of a source value and a target that it reaches."""
         return self.map.length * int(np.count_nonzero(self.map.source < self.map.inputs))
 
-    @cached_property
-    def _target(self) -> Profile:
-        return _profile(self.map, "target")
-
-    @cached_property
-    def _source(self) -> Profile:
-        return _profile(self.map, "source")
-
     def estimated(self, side: Side, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles with `neurons` in `groups` column groups."""
-        return (self._target if side == "target" else self._source).held(neurons, groups)
+        return (self._cuts.target if side == "target" else self._cuts.source).held(neurons, groups)
 
     def tables(self, side: Side, where: TileRange) -> IndexTables:
         """Return the tables of one replica of a population placed on `where`."""
-        key = (side, where.neurons.tobytes(), where.columns)
-        if key not in self._tables:
-            first, count = _groups(where)
-            if len(self._tables) >= KEPT:
-                self._tables.clear()
-            self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
-            self._forms[key] = self._tables[key].form
-        return self._tables[key]
+        return self._cuts.tables(side, where)
 
     def form(self, side: Side, where: TileRange) -> TableForm:
         """Return the form of the tables of a population placed on `where`."""
-        key = (side, where.neurons.tobytes(), where.columns)
-        if key not in self._forms:
-            self._forms[key] = self.tables(side, where).form
-        return self._forms[key]
+        return self._cuts.form(side, where)
 
     @property
     def estimated_form(self) -> TableForm:
@@ -85,37 +70,10 @@ class IndexedLink:
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each source, if they differ."""
-        one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
+        one = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
     def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
         """Return the amounts of each of `groups`, column groups of a replica."""
-        found = {name: values[groups] for name, values in self._amounts(side, where, rate).items()}
+        found = {name: values[groups] for name, values in self._cuts.amounts(side, where, rate).items()}
         return TableAmounts(found, found)
-
-    def _amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
-        """Return the amounts of each column group of a replica."""
-        key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
-        if key not in self._measured:
-            if len(self._measured) >= KEPT:
-                self._measured.clear()
-            self._measured[key] = amounts(self.tables(side, where), rate)
-        return self._measured[key]
-
-
-def _groups(where: TileRange) -> tuple[Ints, Ints]:
-    """Return the first neuron and the number of neurons of every column group of a replica."""
-    found, begin = [], 0
-    for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
-        found += [(begin + first, count) for first, count in split(neurons, groups)]
-        begin += neurons
-    array = np.array(found, dtype=np.int64)
-    return array[:, 0], array[:, 1]
-
-
-@lru_cache(maxsize=64)
-def _profile(found: IndexedMap, side: Side) -> Profile:
-    """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
-    if side == "target":
-        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
-    return measure(lambda first, count: source_tables(found, first, count), found.inputs)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
@@ -26,8 +26,10 @@ from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
+from snnc.compiler.lowering.statistics import measured_outputs, passes_of, statistics_inputs, watched
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.indexed.map_cuts import MapCuts
 from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
 
@@ -166,6 +168,8 @@ class Layer:
         Whether the backward step includes the population.
     shown
         Whether the adjoint of the input current is stored for all steps for a caller.
+    measured
+        Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
     """
 
     id: str
@@ -183,6 +187,7 @@ class Layer:
     adjoint_outputs: frozenset[str]
     gradient: bool
     shown: bool = False
+    measured: bool = False
 
     @property
     def past(self) -> Past:
@@ -258,8 +263,17 @@ class MappedNetwork:
     """Worker cycles to add a gradient to the norm of all gradients; 0 if no norm is needed."""
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
+    passes: int = 0
+    """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
+    whole_passes: bool = False
+    """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether tiles compute statistics of a batch."""
+        return any(layer.measured for layer in self.layers)
 
     @property
     def half_weights(self) -> bool:
@@ -309,7 +323,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     accumulates = training and program.optimizer is not None and program.optimizer.accumulate
     inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
-    links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
+    cuts: dict[IndexedMap, MapCuts] = {}
+    links = tuple(_link(program, c, sources[c.source_buffer], training, cuts) for c in program.connections)
     shape = loss_shape(program)
     external = training and shape.external
     scaled = rule is not None and rule.loss_scale is not None and not external
@@ -329,6 +344,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
         scaled=scaled,
+        passes=passes_of(program) if training and not external else 0,
+        whole_passes=bool(statistics_inputs(program)),
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 
@@ -356,14 +373,17 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
-def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool) -> Link:
+def _link(
+    program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
+) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
     op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
     learned = {step.parameter for step in program.update} if training else set()
-    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
+    weight, bias = connection.weight in learned, connection.bias in learned
+    indexed = None if op is None else IndexedLink(op, program.buffers, weight, bias, cuts)
     return Link(
         id=connection.id,
         source=source,
@@ -421,7 +441,8 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
+        shown=training and (population.shown or population.label in watched(program)),
+        measured=training and not isinstance(program.loss, ExternalLoss) and population.id in measured_outputs(program),
     )
 
 

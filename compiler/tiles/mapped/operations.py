@@ -19,13 +19,13 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     # PopLibs cycle estimates for two floats: division and square root 10, exp 6, tanh 12
     **dict.fromkeys(("div", "sqrt"), 10),
     "exp": 6,
-    "log": 6,  # [R] as exp
+    "log": 6,  # assumed: as exp
     "tanh": 12,
     "pow": 14,  # exp(b * log(a)): 6 + 6, the product and a move
-    "erf": 40,  # [R] a polynomial in software
-    **dict.fromkeys(("sin", "cos"), 60),  # [R] software
+    "erf": 40,  # assumed: a polynomial in software
+    **dict.fromkeys(("sin", "cos"), 60),  # assumed: software
 }
-"""Worker cycles of one operation, on one float or two; comments give sources, and [R] marks estimates without a source."""
+"""Worker cycles of one operation, on one float or two; comments give sources, or say that a number is assumed."""
 SGD_CYCLES: Final = 5
 """Worker cycles of plain gradient descent per parameter: load the gradient and the parameter, multiply, add, store."""
 

@@ -52,7 +52,9 @@ def block_bytes(
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: each * samples * neurons for key, each in per_neuron.items()}
-    floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
+    floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
+    floats["records", "forward"] = problem.steps * layer.measured * samples * neurons
+    floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.measured * shares * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
@@ -83,7 +85,7 @@ def block_bytes(
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
         found[key] = found.get(key, 0 * groups) + size
-    if not problem.network.external:
+    if not problem.lives_between_programs:
         return found
     lives: dict[str, dict[str, Ints]] = {}
     for (category, life), size in found.items():

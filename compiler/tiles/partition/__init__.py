@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from snnc.compiler.tiles.partition.candidates import Prepared, prepare
 from snnc.compiler.tiles.partition.correspondence import Correspondence, correspond
-from snnc.compiler.tiles.partition.split import ArrayPiece, Parting, Split, split
+from snnc.compiler.tiles.partition.split import ArrayPiece, Partition, Split, split
 
-__all__ = ["ArrayPiece", "Correspondence", "Parting", "Prepared", "Split", "correspond", "prepare", "split"]
+__all__ = ["ArrayPiece", "Correspondence", "Partition", "Prepared", "Split", "correspond", "prepare", "split"]

@@ -21,7 +21,7 @@ from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.tiles.partition.correspondence import Correspondence, correspond
 from snnc.compiler.tiles.partition.even import even_order
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
-from snnc.compiler.tiles.partition.split import Parting, split
+from snnc.compiler.tiles.partition.split import Partition, split
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +71,16 @@ class Candidates:
         pins = np.concatenate([self.targets, sending])
         return Hypergraph.of(np.searchsorted(sending, nets), pins, rate[sending], work)
 
-    def parting(self, part: Ints) -> Parting:
-        """Return the parting that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
+    def partition(self, part: Ints) -> Partition:
+        """Return the partition that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
         mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
         places = {name: self._places(part[some], some) for name, some in mine.items()}
-        return Parting({name: part[some] for name, some in mine.items()}, places)
+        return Partition({name: part[some] for name, some in mine.items()}, places)
 
     def _places(self, part: Ints, some: slice) -> Ints:
         """Return the position of each neuron of a population in its part."""
         work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
-        for members in Parting({"": part}).members(""):
+        for members in Partition({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))
         return found
 
@@ -168,7 +168,7 @@ class Prepared:
         whole = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
         return find_candidates(self.graph, whole)
 
-    def lower(self, whole: StepProgram, parting: Parting, **options: Any) -> Correspondence:
+    def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
         """Cut the graph and lower it with the `options` of `whole`, those of :func:`snnc.compiler.lowering.lower.lower`.
 
         Raises
@@ -176,7 +176,7 @@ class Prepared:
         UnreachedPartError
             A part has no connection.
         """
-        found = split(self.graph, parting)
+        found = split(self.graph, partition)
         program = lower(found.graph, loss_output=self.loss_output, **options | {"loss": self.loss})
         return correspond(whole, program, found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,7 @@ class Correspondence:
     buffers
         Place of each output buffer of the populations of `split`, and of the buffer of each input.
     inputs
-        For inputs that `split` reads in another order: indices of the values in the order of `split`.
+        For inputs that `split` reads in a different order: indices of the values in the order of `split`.
     """
 
     whole: StepProgram
@@ -65,6 +65,10 @@ class Correspondence:
                 found[name] = _part_of_array(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
         return found
 
+    def names_of_parts(self, names: Collection[str]) -> list[str]:
+        """Return the parameters of the parts that correspond to parameters of the whole program."""
+        return [name for name, place in self.parameters.items() if place.whole in names]
+
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Convert parameters (or gradients, where missing ones are 0) of the parts to those of the whole program."""
         found: dict[str, Array] = {}
@@ -90,10 +94,12 @@ class Correspondence:
         return found
 
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
-        """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program."""
+        """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program; some outputs may be missing."""
         infos = {o.id: o for o in self.whole.outputs}
         found: dict[str, Array] = {}
         for id_, place in self.outputs.items():
+            if id_ not in records:
+                continue
             record, info = records[id_], infos[place.whole]
             if place.index is None:
                 found[place.whole] = record
@@ -102,7 +108,15 @@ class Correspondence:
             if place.whole not in found:
                 found[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
             found[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
-        return {info.id: found[info.id] for info in self.whole.outputs}
+        return {info.id: found[info.id] for info in self.whole.outputs if info.id in found}
+
+    def adjoint_of_whole(self, tensor: str, read: Callable[[str], Array]) -> Array:
+        """Return the adjoint of a population's current, ``d_<id>`` [T, B, n], from those of its parts, which `read` returns by name."""
+        parts = [(place.index, read(f"d_{id_}")) for id_, place in self.populations.items() if f"d_{place.whole}" == tensor]
+        whole = np.zeros((*parts[0][1].shape[:2], sum(values.shape[2] for _, values in parts)), np.float32)
+        for index, values in parts:
+            whole[:, :, slice(None) if index is None else index] = values
+        return whole
 
     def initial_of_parts(self, initial: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str], Array]:
         """Convert initial values, (population id, state or output buffer) -> [B, n], to those of the parts."""

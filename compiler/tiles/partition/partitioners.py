@@ -14,7 +14,7 @@ from snnc.compiler.tiles.partition.errors import PartitionerCrashError, Partitio
 from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
-MOST_PINS: Final = 300_000
+MAX_PINS: Final = 300_000
 """Number of pins times number of parts above which Mt-KaHyPar, on one thread, takes longer than all other planning."""
 UNITS: Final = 1000
 """Average work of a vertex and average rate of a net, in the integer weights of partitioners."""
@@ -144,7 +144,7 @@ def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
     """
     installed = {p.name: p for p in partitioners()}
     if name is None:
-        return FirstThatWorks(tuple(p for p in installed.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS))
+        return FirstThatWorks(tuple(p for p in installed.values() if not isinstance(p, MtKahypar) or pins <= MAX_PINS))
     if name not in installed:
         raise PartitionerError(
             f"the partitioner {name!r} is not installed; installed are {', '.join(installed)}; for more, run pip install 'snnc[partition]'."

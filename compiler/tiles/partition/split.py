@@ -19,7 +19,7 @@ Between: TypeAlias = Linear | Sparse
 
 
 @dataclass(frozen=True, eq=False)
-class Parting:
+class Partition:
     """Part of every neuron, by population: arrays [neurons] of part numbers from 0; other populations stay whole.
 
     `places`, also arrays [neurons], order the neurons in each part; without them, neurons keep the author's order.
@@ -64,15 +64,15 @@ class Split:
     parameters: Mapping[str, ArrayPiece]
 
 
-def split(graph: Graph, parting: Parting) -> Split:
-    """Cut the populations of `parting` into parts.
+def split(graph: Graph, partition: Partition) -> Split:
+    """Cut the populations of `partition` into parts.
 
     Parameters
     ----------
     graph
         A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as found by
         :func:`~snnc.compiler.tiles.partition.candidates.find_candidates`.
-    parting
+    partition
         The parts.
 
     Raises
@@ -80,7 +80,7 @@ def split(graph: Graph, parting: Parting) -> Split:
     UnreachedPartError
         A part has no connection, or has the bias of a connection but none of its weights.
     """
-    work = _Work(graph, parting)
+    work = _Work(graph, partition)
     for name in graph.names:
         work.add(name)
     for edge in (*work.edges, *filter(work.stays, graph.edges)):
@@ -92,7 +92,7 @@ def split(graph: Graph, parting: Parting) -> Split:
 @dataclass
 class _Work:
     graph: Graph
-    parting: Parting
+    partition: Partition
     populations: dict[str, ArrayPiece] = field(default_factory=dict)
     outputs: dict[str, ArrayPiece] = field(default_factory=dict)
     parameters: dict[str, ArrayPiece] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class _Work:
 
     def __post_init__(self) -> None:
         old = self.graph
-        self.members = {name: self.parting.members(name) for name in self.parting.parts}
+        self.members = {name: self.partition.members(name) for name in self.partition.parts}
         self.made = Graph(old.name, old.steps)
         self.made.idle_inputs, self.made.assumptions = dict(old.idle_inputs), list(old.assumptions)
         for name, members in self.members.items():

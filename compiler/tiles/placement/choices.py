@@ -83,7 +83,7 @@ class Choice:
         return float(self.cycles[some - 1]) * self.tiles(some)
 
     def within(self, limit: float) -> Choice:
-        """Return the same choice with another limit on the bytes of a tile."""
+        """Return the same choice with a different limit on the bytes of a tile."""
         return replace(self, limit=limit)
 
 
@@ -132,7 +132,7 @@ def _sample_counts(batch: int) -> list[int]:
 
 
 def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    """Return the choices of a population with another limit on the bytes of a tile."""
+    """Return the choices of a population with a different limit on the bytes of a tile."""
     return [choice.within(limit) for choice in some]
 
 
@@ -153,7 +153,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.inputs), layer.past)
     return (
-        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown),
+        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.measured),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),

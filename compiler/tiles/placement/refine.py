@@ -2,8 +2,8 @@
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
 fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small steps: all
-populations with the same structure get another number of replicas (on about as many tiles), other column groups, or more or fewer neurons
-per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so plans are
+populations with the same structure get a different number of replicas (on about as many tiles), other column groups, or more or fewer
+neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so plans are
 reproducible.
 """
 

@@ -2,7 +2,7 @@
 
 A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that compute the source
 gradient of a convolution may have little forward work, and tiles that sum currents have little work in other supersteps. So runs may
-overlap, and a tile does the work of all its populations. From a start, one population at a time gets another cut, width or position, as
+overlap, and a tile does the work of all its populations. From a start, one population at a time gets a different cut, width or position, as
 long as this shortens the step according to the tables of :mod:`snnc.compiler.tiles.placement.choices`. The cost is::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)

@@ -31,7 +31,7 @@ class PlanOptions:
     capacity, mode, recompute, streaming, parts, precision, half
         As for :func:`snnc.compile`.
     embedded
-        Whether the plan is a part of another program, so that neurons keep the author's order.
+        Whether the plan is a part of a different program, so that neurons keep the author's order.
     """
 
     steps: int | None = None

@@ -16,7 +16,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.mapped.network import describe
-from snnc.compiler.tiles.partition import Correspondence, Parting, Prepared
+from snnc.compiler.tiles.partition import Correspondence, Partition, Prepared
 from snnc.compiler.tiles.partition.candidates import Candidates
 from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
@@ -26,10 +26,10 @@ from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 IMBALANCE: Final = 0.05
 """Fraction by which the work of a part may exceed the mean."""
-LEAST_NEURONS: Final = 48
+MIN_NEURONS: Final = 48
 """Minimum mean number of neurons in a part, so that a part fills several tiles."""
-MOST_PARTS: Final = 32
-MOST_CONNECTIONS: Final = 128
+MAX_PARTS: Final = 32
+MAX_CONNECTIONS: Final = 128
 """Maximum number of connections after the cut: each costs planning time, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
 """Assumed spikes per neuron and step without measurements, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
@@ -46,7 +46,7 @@ Mapper: TypeAlias = Callable[..., Plan]
 class Parts:
     """The parts of a network, and the correspondence between its whole program and the partitioned one."""
 
-    parting: Parting
+    partition: Partition
     between: Correspondence
 
 
@@ -59,7 +59,7 @@ class Mapped:
 
 
 @dataclass(frozen=True, eq=False)
-class Parter:
+class NetworkPartitioner:
     """Cuts one network into parts; their number is an argument.
 
     Attributes
@@ -92,24 +92,24 @@ class Parter:
         rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
         return found.hypergraph(rates, self._work(found, rates))
 
-    def parting(self, parts: int, by: Partitioner | None = None) -> Parting:
+    def partition(self, parts: int, by: Partitioner | None = None) -> Partition:
         """Cut the network into `parts` parts."""
         found = self.candidates
         assert found is not None
         if parts == 1:
-            return found.parting(np.zeros(found.neurons, dtype=np.int64))
+            return found.partition(np.zeros(found.neurons, dtype=np.int64))
         graph = self.hypergraph()
-        return found.parting((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+        return found.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
-    def apply(self, parting: Parting) -> Parts:
-        """Lower the network in the parts of `parting`.
+    def apply(self, partition: Partition) -> Parts:
+        """Lower the network in the parts of `partition`.
 
         Raises
         ------
         UnreachedPartError
             A part has no connection.
         """
-        return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
+        return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
     def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
         """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
@@ -140,7 +140,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
     return ASSUMED if spiking else 1.0
 
 
-def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
+def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
     """Map the network whole, whole in an order with even work, and in several numbers of parts; return the fastest.
 
     `wanted` is the number of parts that a user requested.
@@ -170,7 +170,7 @@ def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
     return [variant for cycles, variant in ranked[:PLANNED] if cycles < math.inf and cycles <= CLOSE * ranked[0][0]]
 
 
-def _quick_estimates(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
+def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
     """Yield quick estimates of the cycles of a step (infinite if it does not fit): the whole network, then increasing numbers of parts.
 
     The first estimate is the faster one of the author's order and an order with even work.
@@ -195,38 +195,38 @@ def _quick_estimates(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tup
         best = min(best, found, key=lambda some: some[0])
 
 
-def _evenly_ordered(parter: Parter) -> Iterator[Parts]:
+def _evenly_ordered(parter: NetworkPartitioner) -> Iterator[Parts]:
     """Yield the network in one part, with neurons in an order that spreads work evenly."""
     with suppress(UnreachedPartError):
-        yield parter.apply(parter.parting(1))
+        yield parter.apply(parter.partition(1))
 
 
-def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
+def _map(parter: NetworkPartitioner, mapper: Mapper, parts: Parts) -> Mapped:
     plan = mapper(parts.between.split, activity_of(parts, parter.activity))
     return Mapped(replace(plan, parts=parts.between.parts), parts)
 
 
-def _candidate_parts(parter: Parter, chips: int) -> Iterator[Parts]:
+def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
     """Yield the network in as many parts as chips, and in two, four, … parts, in ascending order."""
     found = parter.candidates
     assert found is not None
-    most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
-    for number in sorted({chips, *(1 << k for k in range(1, MOST_PARTS.bit_length()))}):
+    most = min(MAX_PARTS, found.neurons // MIN_NEURONS)
+    for number in sorted({chips, *(1 << k for k in range(1, MAX_PARTS.bit_length()))}):
         if not 2 <= number <= most:
             continue
         with suppress(UnreachedPartError):
-            parts = parter.apply(parter.parting(number))
-            if len(parts.between.split.connections) <= MOST_CONNECTIONS:
+            parts = parter.apply(parter.partition(number))
+            if len(parts.between.split.connections) <= MAX_CONNECTIONS:
                 yield parts
 
 
-def _requested_parts(parter: Parter, number: int) -> Parts:
+def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
     found = parter.candidates
     if found is None or number > found.neurons:
         what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")
     try:
-        return parter.apply(parter.parting(number))
+        return parter.apply(parter.partition(number))
     except UnreachedPartError as error:
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {error.text} Choose fewer parts.") from None
 

@@ -21,16 +21,16 @@ from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
 from snnc.compiler.tiles.planning.ordering import Common, map_orders
-from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
+from snnc.compiler.tiles.planning.parting import Mapped, NetworkPartitioner, map_parts
 from snnc.compiler.tiles.search.quick_estimates import QuickEstimates
 
 IN_REACH: Final = 2.0
 """A plan on one chip is searched if its quick estimate takes at most this many times the cycles of the plan on all chips."""
 
 
-def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
-    """Return the :class:`Parter` of `graph`, which was lowered to `program`."""
-    return Parter(prepare(graph, chosen.loss, chosen.loss_output), program, chosen.lowering, activity, chosen.seed)
+def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> NetworkPartitioner:
+    """Return the :class:`NetworkPartitioner` of `graph`, which was lowered to `program`."""
+    return NetworkPartitioner(prepare(graph, chosen.loss, chosen.loss_output), program, chosen.lowering, activity, chosen.seed)
 
 
 def map_graph(

@@ -1,7 +1,7 @@
 """Codelets on every tile: the number of vertices of each class, their fields and their instructions.
 
 A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, and its equations. Two
-populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; back ends print fields from a
+populations with the same structure share a class on a tile. Each field of an emitted codelet takes one word; backends print fields from a
 :class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`.
 """
 
@@ -137,12 +137,16 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
             yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
         if len(rows) > halves:
             yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
+        if problem.network.passes:
+            yield Use.of(sum_private(problem.costs), where.tiles, len(rows) * groups)
         if where.replicas > 1:
             shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             several = np.flatnonzero(shares > 1)
             yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
     if learned_scalars(layer):
         yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
+        if problem.network.passes:
+            yield Use.of(sum_private(problem.costs), where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
         yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
@@ -232,6 +236,8 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         for half in (False, True):
             if (halves == half).any():
                 yield Use.of(_update(problem, half=half, placed=half and found.placed), tiles[halves == half], 1)
+        if problem.network.passes:
+            yield Use.of(sum_private(problem.costs), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])

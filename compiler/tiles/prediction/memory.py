@@ -143,7 +143,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
         for life, each in problem.store_lives[source].items():
             add(("relays", life), tiles, samples * each)
     every = np.arange(problem.target.tiles)
-    add(("gradients", "backward"), every, reduced_bytes(layout))
+    for life, size in reduced_bytes(layout).items():
+        add(("gradients", life), every, size)
     if problem.further.known:
         add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)

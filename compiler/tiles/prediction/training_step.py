@@ -35,6 +35,7 @@ from snnc.compiler.tiles.gradients.gradient_traffic import (
 )
 from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
+from snnc.compiler.tiles.prediction.passes import in_passes, moments_steps
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles
@@ -52,7 +53,7 @@ from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 CONTROL: Final = 30.0
-"""Tile cycles of the control program per superstep and copy [R]; ``Target.superstep_cycles`` contains them and the exchange set-up."""
+"""Tile cycles of the control program per superstep and copy (assumed); part of ``Target.superstep_cycles``, with the exchange set-up."""
 
 
 def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -71,8 +72,9 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
-    return (
+    steps = (
         *found,
+        *moments_steps(layout),
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),
@@ -86,6 +88,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *update_steps(layout),
         *copy_steps(layout),
     )
+    return in_passes(problem, steps)
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
@@ -409,7 +412,8 @@ def _sum_load(layout: Layout) -> Load:
     """Return the load of the sum of all losses, and of the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
-    load.add_vertices(0, schedule(problem.costs), {})
+    if not problem.network.passes:
+        load.add_vertices(0, schedule(problem.costs), {})
     return load
 
 

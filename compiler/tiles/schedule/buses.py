@@ -108,11 +108,15 @@ def store_lives(
 ) -> dict[str, int]:
     """Return the bytes of :func:`store_bytes` by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
     mine = [bus for bus in buses if bus.source == source]
+    returning = [bus for bus in mine if bus.id in windowed]
+    searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
     return {
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
-        "forward": 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0,
-        "windows": sum(bus.window_bytes for bus in mine),
-        "gradient windows": sum(bus.support_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
+        # Backward, readers of a bus with gradient windows read these instead.
+        "forward": searched + sum(bus.window_bytes for bus in returning),
+        "windows": sum(bus.window_bytes for bus in mine if bus.id not in windowed),
+        "gradient windows": sum(bus.support_bytes for bus in returning),
+        "returned windows": sum(bus.returned_bytes for bus in returning),
     }
 
 

@@ -14,8 +14,8 @@ from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
-MOST_DOUBLINGS: Final = 16
-MOST_LENGTHS: Final = 4096
+MAX_DOUBLINGS: Final = 16
+MAX_LENGTHS: Final = 4096
 """Maximum number of lengths considered: all if there are at most half as many, else a selection with more short lengths."""
 
 
@@ -28,13 +28,13 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
     iterations = schedule.iterations(steps)
     if not network.training or iterations < 2:
         return ()
-    lengths = np.unique(np.linspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
-    lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
+    lengths = np.unique(np.linspace(1, iterations - 1, MAX_LENGTHS // 2).astype(int))
+    lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MAX_LENGTHS // 2).astype(int))
     needed = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
     least = int(lengths[needed.argmin()])
     if needed.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
         return ()
-    numbers = sorted(n * 2**k for n in (2, 3) for k in range(MOST_DOUBLINGS))
+    numbers = sorted(n * 2**k for n in (2, 3) for k in range(MAX_DOUBLINGS))
     found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
     return (*(length for length in found if length > least), least)
 

@@ -14,7 +14,7 @@ from snnc.compiler.machines.target import Target, differ_in_clock_only
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.search.search import Search
 
-HOPELESS: Final = 1.15
+MAX_SLOWDOWN: Final = 1.15
 """Quick estimates slower than another by this factor are dropped, because estimates tend to be too low."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
 """Sizes of the machine and of a step, and id and neurons of each population."""

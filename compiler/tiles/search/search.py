@@ -46,7 +46,7 @@ ROOMY: Final = 256
 """Minimum tiles of a chip to try shared tiles; with fewer, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
 """Number of placements priced exactly after an estimate of indexed tables; errors of estimates are a few per cent."""
-FEWEST_EXACT_PRICES: Final = 5
+MIN_EXACT_PRICES: Final = 5
 """Minimum of that number, for exact prices that take long: many tiles with many iterations."""
 EXACT_WORK: Final = 1_200_000
 """Workers of the chips in use, times iterations, times exact prices, above which fewer placements are priced exactly."""
@@ -59,7 +59,7 @@ OVERHEAD_SHARE: Final = (0.5, 0.8)
 that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly in the end."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
-FEWEST_CHANGES, MOST_CHANGES = 6, 80
+MIN_CHANGES, MAX_CHANGES = 6, 80
 """Bounds on the number of changes."""
 MEASURED_FACTOR: Final = 2
 """Factor for the number of changes if events were measured: cuts then differ by more than the tables show, because samples differ."""
@@ -192,7 +192,7 @@ class Search:
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
         more = MEASURED_FACTOR if self.problem.counts else 1
-        most = max(FEWEST_CHANGES, more * min(MOST_CHANGES, effort // (tiles * len(options)))) if effort else 0
+        most = max(MIN_CHANGES, more * min(MAX_CHANGES, effort // (tiles * len(options)))) if effort else 0
         seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
         overhead = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
         improved = True
@@ -221,7 +221,7 @@ class Search:
             return EXACT_PRICES
         problem = self.problem
         workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
-        return max(FEWEST_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+        return max(MIN_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
 
     def estimate(self) -> float:
         """Return the cycles of the fastest estimate."""

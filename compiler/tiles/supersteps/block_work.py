@@ -76,10 +76,11 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     steps = base[:, None] - idle
     drawn = [link for link in read_links(layer, part) if is_drawn(layout, link)]
     for link in drawn:
+        steps = steps - _assumed_lookups(layout, layer, blocks, part, link)[:, None]
         steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"], backward=part == "backward")
     for bus, cycles in _of_links(layout, layer, blocks, part, drawn, events=1).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
-    for bus, cycles in _of_links(layout, layer, blocks, part, [], passed=1).items():
+    for bus, cycles in _of_links(layout, layer, blocks, part, drawn, passed=1).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
@@ -113,6 +114,15 @@ def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int
         held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
         amounts |= more_amounts(link, held, events=more.get("events", 0.0), passed=more.get("passed", 0.0))
     return cycles_of(loops, amounts) + 0 * blocks.columns
+
+
+def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, link: Link) -> Any:
+    """Return the cycles of the lookups that :func:`target_amounts` assumes even for a window without spikes."""
+    held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+    loops = block_loops(layout.problem, layer, part)["incoming", layer.incoming.index(link)]
+    nothing = {"samples": 0, "count": blocks.columns} | dict.fromkeys(more_amounts(link, held), 0)
+    assumed = target_amounts(link, held, blocks.samples, 0.0, 0.0)["lookups"]
+    return cycles_of(loops, nothing | {"lookups": assumed}) - cycles_of(loops, nothing) + 0 * blocks.columns
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
@@ -266,10 +276,11 @@ def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: in
     if link.indexed is not None:
         held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
         nothing = {"samples": 0, "count": blocks.columns} | dict.fromkeys(more_amounts(link, held), 0)
-        lookups = target_amounts(link, held, 1, 0.0, 0.0)["lookups"]
         yield cycles_of(loops, nothing | {"searches": held["searched"]}) + 0 * blocks.columns, halvings(shown)
-        yield cycles_of(loops, nothing | {"lookups": lookups}) + 0 * blocks.columns, shown > 0
-        yield _of_link(layout, layer, blocks, name, index, passed=1), keys_passed(shown)
+        if not drawn:
+            lookups = target_amounts(link, held, 1, 0.0, 0.0)["lookups"]
+            yield cycles_of(loops, nothing | {"lookups": lookups}) + 0 * blocks.columns, shown > 0
+            yield _of_link(layout, layer, blocks, name, index, passed=1), keys_passed(shown)
     if not drawn:
         yield _of_link(layout, layer, blocks, name, index, events=1), shown
 

@@ -67,26 +67,54 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
         windows = "further backward" if backward else "further forward"
     read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
     ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
-    key = ("looked up", link.id, cut_key(where), windows)
+    key = (bus.id, indexed.map, cut_key(where), windows)  # connections with one source and one map, such as the gates of a cell
     # Data of whole steps do not depend on the schedule.
     memo = layout.problem.value_memo if windows == "whole" else layout.problem.memo
-    lookups = memo.get(key, lambda: list(_lookups(tables, read, *ranges)))
-    walked, rows = _walked(tables, prices), read.rows
-    of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
-    for disjoint, spikes, passed in lookups:
-        of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+    lookups = memo.get(("looked up", *key), lambda: list(_lookups(tables, read, *ranges)))
+
+    def make() -> Floats:
+        walked, rows = _walked(tables, prices), read.rows
+        of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+        for disjoint, spikes, passed in lookups:
+            of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+        return of_groups
+
+    maps = [other.indexed.map for other in layout.problem.by_id[link.target].incoming if other.indexed is not None]
+    of_groups = memo.get(("walked", *key, prices, cost.lookup), make) if maps.count(indexed.map) > 1 else make()
     found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
     return found
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
-    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of spikes that each group looks up."""
+    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of lookups of each group.
+
+    A lookup is a spike or a key that the group's search goes past, see ``each_event`` of the emitted codelets: spikes from the first to
+    the last source of the group's rows, the first spike after them, and the keys before that spike or, without one, before the last.
+    """
+    low, high = tables.extent
+    rowless = (tables.span == 0) & tables.keyed  # such a search ends at once
+    last = read.last()
     for disjoint in _disjoint(first, count):
         range_of = np.full(read.samples, -1)
         for place, number in enumerate(disjoint.tolist()):
             range_of[first[number] : first[number] + count[number]] = place
-        spikes = read.joined(range_of, len(disjoint))
-        yield disjoint, spikes, _between(spikes, *tables.extent)
+        spikes, ends = read.joined(range_of, len(disjoint)), last.joined(range_of, len(disjoint))
+        after = _between(ends, np.where(rowless, tables.inputs, high), np.full_like(high, tables.inputs))
+        yield disjoint, spikes, _between(spikes, low, high) + after + (_keys_before(tables, ends) if tables.keyed else 0.0)
+
+
+def _keys_before(tables: IndexTables, ends: Any) -> Floats:
+    """Return [groups, columns]: number of keys of each group before the values of `ends`, sparse [values, columns]."""
+    values, groups = np.flatnonzero(np.diff(ends.indptr)), len(tables.span)
+    offsets = np.arange(groups)[:, None] * tables.inputs
+    keys = tables.keys + np.repeat(offsets[:, 0], tables.span)
+    found, chosen = np.zeros((groups, ends.shape[1])), ends[values].T.tocsr()
+    part = max(1, LARGEST // (8 * max(1, len(values))))
+    for begin in range(0, groups, part):
+        some = slice(begin, begin + part)
+        before = np.searchsorted(keys, offsets[some] + values) - tables.key_start[:-1][some, None]
+        found[some] = (chosen @ before.T).T
+    return found
 
 
 def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
@@ -135,6 +163,16 @@ class WindowSpikes:
     def rows(self) -> int:
         """Number of rows, which are steps or windows."""
         return int(self.spikes.shape[1]) // self.samples
+
+    def last(self) -> WindowSpikes:
+        """Return only the last spike of each window."""
+        from scipy.sparse import csr_array
+
+        values, columns = self.spikes.shape
+        last = np.full(columns, -1)
+        last[self.spikes.indices] = np.repeat(np.arange(values), np.diff(self.spikes.indptr))  # rows ascend: the last assignment remains
+        some = np.flatnonzero(last >= 0)
+        return WindowSpikes(csr_array((np.ones(len(some), np.int32), (last[some], some)), shape=(values, columns)), self.samples, self.row)
 
     def joined(self, range_of: Ints, ranges: int) -> Any:
         """Return sparse [values, ranges x rows]: spikes summed over each range of samples; `range_of` is -1 outside all ranges."""

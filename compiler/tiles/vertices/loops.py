@@ -1,7 +1,7 @@
-"""Loops of vertices: trip counts and cycles per trip, as formulas that the mapper evaluates and back ends print.
+"""Loops of vertices: trip counts and cycles per trip, as formulas that the mapper evaluates and backends print.
 
 A formula consists of numbers, of amounts (fields of the vertex, such as ``count``, and numbers known at run time, such as ``events``) and
-of the functions of this module. The prediction evaluates it with expected amounts; a back end prints it with a C++ expression for each::
+of the functions of this module. The prediction evaluates it with expected amounts; a backend prints it with a C++ expression for each::
 
     >>> sweep = Loop("sweeps", Amount("samples") * sweeps(Amount("count"), 6), as_formula(5))
     >>> sweep.total.value({"samples": 4, "count": 13})

@@ -1,6 +1,6 @@
 """Description of a vertex: its fields with their contents, its loops and its cost.
 
-The mapper counts bytes and cycles from a description; back ends print the class and its cycle counts from the same description, and
+The mapper counts bytes and cycles from a description; backends print the class and its cycle counts from the same description, and
 connect its fields by name.
 """
 
@@ -38,7 +38,7 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices.
 
-    `name` is in lower case with underscores; back ends derive their class names from it. A run with a step takes ``cost.start`` plus the
+    `name` is in lower case with underscores; backends derive their class names from it. A run with a step takes ``cost.start`` plus the
     cycles of all `loops`, a run without one takes ``cost.idle``.
     """
 

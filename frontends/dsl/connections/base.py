@@ -70,7 +70,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     Raises
     ------
     ConnectionShapeError
-        The result has another shape.
+        The result has a different shape.
     """
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
@@ -121,7 +121,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     Raises
     ------
     ConnectionShapeError
-        Given weights have another shape, or there would be too many.
+        Given weights have a different shape, or there would be too many.
     InitialiserError
         Given weights are not finite numbers.
     """

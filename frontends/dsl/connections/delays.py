@@ -52,7 +52,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
     Raises
     ------
     SynapticDelayError
-        The delays have another shape or pattern than the weights, or are not whole numbers of 0 or more.
+        The delays have a different shape or pattern than the weights, or are not whole numbers of 0 or more.
     """
     if delays is None:
         return None

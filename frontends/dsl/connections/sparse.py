@@ -19,7 +19,7 @@ from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
 from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
-MOST_ROWS: Final = 1 << 22
+MAX_ROWS: Final = 1 << 22
 """Maximum number of target neurons with randomly drawn connections; drawing takes some microseconds per neuron."""
 
 
@@ -165,10 +165,10 @@ def _checked_fan_in(value: int, inputs: int, where: str) -> int:
 
 def _check_effort(outputs: int, fan_in: float, where: str) -> None:
     """Refuse more rows or weights than can be drawn in a few minutes, before drawing any."""
-    if outputs > MOST_ROWS:
+    if outputs > MAX_ROWS:
         raise SparseMatrixError(
             f"{where}: the connections of {outputs:,} neurons would be drawn one neuron after the other; give a matrix for "
-            f"more than {MOST_ROWS:,}, or split the population."
+            f"more than {MAX_ROWS:,}, or split the population."
         )
     check_weights((max(1, round(outputs * fan_in)),), f"the weight of {where}")
 

@@ -24,7 +24,7 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
     Raises
     ------
     NotGenericError
-        Other sizes result in another network.
+        Other sizes result in a different network.
     """
     failure: OnnxError | None = None
     for first in _bindings(symbols, graph):

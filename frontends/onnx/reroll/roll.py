@@ -64,7 +64,7 @@ def delayed(operand: Operand, steps: int) -> Operand:
 class StepClass:
     """One value of the step: its operation, its operands, and its node at each step.
 
-    ``forced`` are nodes of early steps with another structure that the value must equal; ``initial`` are its nodes
+    ``forced`` are nodes of early steps with a different structure that the value must equal; ``initial`` are its nodes
     before step 0; ``swapped`` are early steps whose two operands are exchanged.
     """
 
@@ -273,7 +273,7 @@ class Roller:
         match operand:
             case Const(value):
                 if node.value is None or not _equal(node.value, value):
-                    raise TimeVaryingError(f"step {t} uses another parameter than later steps; snnc compiles one step that repeats.")
+                    raise TimeVaryingError(f"step {t} uses a different parameter than later steps; snnc compiles one step that repeats.")
             case InputRef(name, delay):
                 self._unify_input(name, delay, t, node)
             case Ref(cls, delay):

@@ -34,7 +34,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     Parameters
     ----------
     graph
-        The network, from any front end.
+        The network, from any frontend.
     path
         The file; it is written completely or not at all.
     form

@@ -45,7 +45,7 @@ void set_from_beside(float *const (&rows)[BESIDE], std::size_t count, std::size_
 
 /// Columns of a packed matrix, [panel][row][PACKED]: as many as a tile of a product, so that the tile reads one contiguous run.
 constexpr std::size_t PACKED = std::max<std::size_t>(TILE_VECTORS * LANES, LINE);
-static_assert(PACKED <= MOST_PACKED);
+static_assert(PACKED <= MAX_PACKED);
 
 } // namespace snnc
 

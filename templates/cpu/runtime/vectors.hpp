@@ -107,7 +107,7 @@ inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 
 /// Chunk of a bfloat16 row for sums of rows: values k and LANES + k of each chunk are adjacent, so that vectors need no shuffle.
 constexpr std::size_t CHUNK = 2 * LANES;
-static_assert(CHUNK <= MOST_CHUNK);
+static_assert(CHUNK <= MAX_CHUNK);
 constexpr std::size_t chunked(std::size_t n) { return (n + CHUNK - 1) / CHUNK * CHUNK; }
 constexpr std::size_t place_in_chunks(std::size_t i) { return i / CHUNK * CHUNK + i % CHUNK % LANES * 2 + i % CHUNK / LANES; }
 inline Vector vector_of(const BFloat16 *row, int k) {

@@ -121,9 +121,9 @@ DEVICE bool has_ended(Mbarrier *barrier, int phase) {
 /// Waits for the end of a phase, counted from 0; the next phase cannot end while a thread waits here. A wait that never ends is a bug:
 /// the kernel traps.
 DEVICE void wait_for(Mbarrier *barrier, int phase) {
-  constexpr unsigned MOST_TRIES = 1u << 28;
+  constexpr unsigned MAX_TRIES = 1u << 28;
   for (unsigned tries = 0; !has_ended(barrier, phase);)
-    if (++tries > MOST_TRIES)
+    if (++tries > MAX_TRIES)
       __trap();
 }
 /// Stores words in a block of the cluster, and counts their bytes at a barrier of that block.

@@ -1,4 +1,4 @@
-// A session on the device: named tensors, any number of steps and samples. network.cu defines the network.
+// A session on the device: named tensors, any number of steps and samples. network.cpp defines the network.
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
@@ -6,6 +6,7 @@
 #include "native_session.hpp"
 #include "replay.hpp"
 #include "session_kernels.hpp"
+#include "timing.hpp"
 #include "uploads.hpp"
 
 #include <algorithm>
@@ -135,6 +136,10 @@ protected:
   /// Stores the gradient of this step as the sum over several steps or, with `more`, adds it to that sum.
   virtual void add_gradient(const Parameter &of, bool more) = 0;
   virtual std::string sharing() const = 0;
+  /// Returns the number of kernels of a training step, as counted by timed().
+  virtual int kernels() const = 0;
+  /// The time of a kernel begins, if kernels are timed.
+  void timed(int kernel) { times.begin(kernel); }
   /// Returns the steps of a segment without a backward pass, such that the sums outside the time loop need at most SCRATCH_FLOATS.
   virtual int most_steps_at_once() const = 0;
   /// Returns the number of steps whose sums fit, with `numbers` values per step and sample.
@@ -218,6 +223,9 @@ private:
   /// Whether a segment is run again for the backward pass.
   bool again = false;
   device::Replay replay;
+  /// Whether the kernels of training steps are timed; they are then launched one by one.
+  std::int32_t time_kernels = 0;
+  device::KernelTimes times;
   unsigned sent_ahead = 0;
 
   void add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of, device::Array<float> &numbers);

@@ -15,11 +15,20 @@
 #define KERNEL_OF(threads, blocks)
 #define UNROLL(count)
 #define WHOLE_GRID const
+#elif !defined(__CUDACC__)
+// The host's part of the program, compiled as plain C++: it needs types, and the addresses of kernels, but runs no device function.
+#include <cuda_runtime.h>
+#define DEVICE inline
+#define ANYWHERE inline
+#define KERNEL
+#define KERNEL_OF(threads, blocks)
+#define UNROLL(count)
+#define WHOLE_GRID const
 #else
 #define DEVICE __device__ __forceinline__
 #define ANYWHERE __host__ __device__ inline
 // The assembler is told how many blocks share a multiprocessor; otherwise it plans for more blocks and spills registers.
-#define KERNEL __global__ __launch_bounds__(snnc::MOST_THREADS, 1)
+#define KERNEL __global__ __launch_bounds__(snnc::MAX_THREADS, 1)
 /// A kernel with a given number of threads per block, and a minimum number of blocks per multiprocessor.
 #define KERNEL_OF(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 #define PRAGMA_TEXT(text) _Pragma(#text)
@@ -31,7 +40,7 @@ namespace snnc {
 
 constexpr int LANES = 32;
 /// Maximum number of threads per block.
-constexpr int MOST_THREADS = 512;
+constexpr int MAX_THREADS = 512;
 
 #if defined(SNNC_ON_HOST)
 
@@ -90,6 +99,32 @@ inline void raise_host_flag(int *flag) { *flag = 1; }
 inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
 inline void add_count(unsigned long long *counter, int by) { *counter += static_cast<unsigned long long>(by); }
 
+#elif !defined(__CUDACC__)
+
+// Declared only, because functions that call them are never called by the host.
+int thread_index();
+int block_index();
+int block_size();
+int grid_size();
+char *shared_memory();
+void sync_block();
+void sync_warp();
+std::uint32_t ballot(bool mine);
+template <class Number> Number shuffle(Number mine, int lane);
+template <class Number> Number shuffle_xor(Number mine, int mask);
+template <class Number> Number shuffle_up(Number mine, int distance);
+int bits_set(std::uint32_t word);
+int lowest_bit(std::uint32_t word);
+void meet(unsigned *counter, unsigned wanted);
+std::uint32_t rotate_left(std::uint32_t word, int by);
+std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by);
+void raise_flag(int *flag);
+void raise_host_flag(int *flag);
+void add_bits(std::uint32_t *word, std::uint32_t bits);
+void add_count(unsigned long long *counter, int by);
+constexpr bool HAS_CLUSTERS = false;
+void sync_cluster();
+
 #else
 
 DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
@@ -121,11 +156,11 @@ DEVICE void meet(unsigned *counter, unsigned wanted) {
 DEVICE void count_up(unsigned *counter) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory"); }
 /// A wait that never ends is a bug: the kernel traps after about a minute.
 DEVICE void wait_for_count(const unsigned *counter, unsigned wanted) {
-  constexpr unsigned MOST_TRIES = 1u << 27;
+  constexpr unsigned MAX_TRIES = 1u << 27;
   unsigned found, tries = 0;
   do {
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(counter) : "memory");
-    if (++tries > MOST_TRIES)
+    if (++tries > MAX_TRIES)
       __trap();
   } while (static_cast<int>(found - wanted) < 0);
 }

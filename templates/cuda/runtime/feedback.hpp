@@ -3,12 +3,12 @@
 #define SNNC_FEEDBACK_HPP
 
 #include "launch.hpp"
-#include "near.hpp"
+#include "near_places.hpp"
 #include "sharing.hpp"
 
 namespace snnc {
 
-constexpr std::size_t shared_bytes(int sums) { return warp_bytes(sums) * (MOST_THREADS / LANES); }
+constexpr std::size_t shared_bytes(int sums) { return warp_bytes(sums) * (MAX_THREADS / LANES); }
 
 /// Choices of the user of a session; 0 leaves a choice to the program. `near`: maximum KiB of weights that a block keeps in shared memory.
 struct TeamWishes {
@@ -31,15 +31,15 @@ public:
 
   void lay_out(int batch, bool training, const TeamWishes &wishes, const std::vector<NearMatrix> &near_forward,
                const std::vector<NearMatrix> &near_backward) {
-    const bool goes_back = back.narrow != nullptr, wide = shared_bytes(std::max(ahead.sums, back.sums) * MOST_TILE) <= most_shared();
+    const bool goes_back = back.narrow != nullptr, wide = shared_bytes(std::max(ahead.sums, back.sums) * MAX_TILE) <= most_shared();
     int limit = at_once(ahead, 1);
     if (wide)
-      limit = std::min(limit, at_once(ahead, MOST_TILE));
+      limit = std::min(limit, at_once(ahead, MAX_TILE));
     if (goes_back)
       limit = std::min(limit, at_once(back, 1));
     if (goes_back && wide)
-      limit = std::min(limit, at_once(back, MOST_TILE));
-    const std::size_t lists = shared_bytes(std::max(ahead.sums, back.sums) * (wide ? MOST_TILE : 1));
+      limit = std::min(limit, at_once(back, MAX_TILE));
+    const std::size_t lists = shared_bytes(std::max(ahead.sums, back.sums) * (wide ? MAX_TILE : 1));
     sharing = share_out(work, batch, limit, wishes.team_blocks, wide ? wishes.tile : 1, training, [&](int each, bool backward) {
       return all_near(most_near(lists, wishes) - lists, each, backward ? near_backward : near_forward);
     });

@@ -87,7 +87,7 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
 
 #else
 
-inline int threads_of_block() { return MOST_THREADS; }
+inline int threads_of_block() { return MAX_THREADS; }
 
 /// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work.
 inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 1 << 20)); }
@@ -114,7 +114,8 @@ template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each,
   int processors = 0, resident = 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, MOST_THREADS, shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), MAX_THREADS, shared),
+                "occupancy");
   if (resident == 0)
     throw std::runtime_error("a kernel does not fit on a multiprocessor of the device");
   return processors * std::min(each, resident);
@@ -141,7 +142,7 @@ void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool toget
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   allow_shared(kernel, shared);
   const void *function = reinterpret_cast<const void *>(kernel);
-  const dim3 grid(static_cast<unsigned>(blocks)), block(MOST_THREADS);
+  const dim3 grid(static_cast<unsigned>(blocks)), block(MAX_THREADS);
   void **given = const_cast<void **>(pointers);
   device::check(together ? cudaLaunchCooperativeKernel(function, grid, block, given, shared, device::stream())
                          : cudaLaunchKernel(function, grid, block, given, shared, device::stream()),
@@ -165,8 +166,7 @@ public:
     config.numAttrs = 1;
   }
   /// A launch in which each team is a cluster.
-  ClusterLaunch(const Sharing &sharing, std::size_t shared)
-      : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
+  ClusterLaunch(const Sharing &sharing, std::size_t shared) : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MAX_THREADS, shared}) {}
   ClusterLaunch(const ClusterLaunch &) = delete;
   ClusterLaunch &operator=(const ClusterLaunch &) = delete;
   const cudaLaunchConfig_t *get() const { return &config; }
@@ -184,7 +184,7 @@ template <class... Given> int clusters_at_once(void (*kernel)(Given...), const C
   const bool known =
       cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
       (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
-      cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
+      cudaOccupancyMaxActiveClusters(&most, function, wanted.get()) == cudaSuccess;
   // A size that the device does not support makes only this query fail.
   if (!known)
     cudaGetLastError();
@@ -224,7 +224,8 @@ template <class... Given> int resident_blocks(void (*kernel)(Given...), int thre
     return 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), threads, shared),
+                "occupancy");
   return resident > 0 ? processors : 0;
 }
 
@@ -252,7 +253,8 @@ template <class... Given> bool runs_clusters(void (*kernel)(Given...), const Clu
     return clusters_at_once(kernel, ClusterLaunch(size.blocks, size), size.blocks) > 0;
 #endif
   int resident = 0;
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, size.threads, size.shared), "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), size.threads, size.shared),
+                "occupancy");
   return size.blocks == 1 && resident > 0;
 }
 

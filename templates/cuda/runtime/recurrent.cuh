@@ -6,6 +6,7 @@
 #include "clusters.hpp"
 #include "half.hpp"
 #include "limits.hpp"
+#include "recurrent_plan.hpp"
 #include "teams.hpp"
 
 namespace snnc {
@@ -51,9 +52,6 @@ struct NoClock {
   DEVICE void part(int) {}
   DEVICE void end() {}
 };
-
-/// How blocks that share neurons communicate. OLD_DEVICE: through memory, but only on devices without clusters.
-enum class Link { CLUSTER, MEMORY, OLD_DEVICE };
 
 /// Division of samples and neurons in a block: chunks of LANES neurons, SAMPLES samples. RECEIVERS: blocks to which a warp sends its words.
 template <int BLOCKS_OF, int CHUNKS_OF, int SAMPLES_OF, int WARPS_OF, bool CLUSTERED = true> struct Units {

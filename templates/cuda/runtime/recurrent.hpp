@@ -3,31 +3,34 @@
 #define SNNC_RECURRENT_HPP
 
 #include "feedback.hpp"
-#include "recurrent_core.cuh"
+#include "recurrent_core.hpp"
 
 namespace snnc {
 
-template <class Way> class Recurrent {
+template <class Net> class Recurrent {
 public:
-  using Net = typename Way::Net;
+  /// `otherwise` runs the population, forward or `backward`, if the core cannot.
+  Recurrent(CoreShapes<Net> shapes, Feedback<Net> &otherwise, bool backward) : core(shapes), feedback(otherwise), back(backward) {}
 
   /// `wanted`: uses a core if the device has room for it.
   void lay_out(int batch, bool wanted) { on_chip = wanted && core.choose(batch); }
 
-  void run(const Net &net, const Run &run, Feedback<Net> &otherwise) {
+  void run(const Net &net, const Run &run) {
     if (on_chip)
       core.run(net, run);
-    else if (Way::BACK)
-      otherwise.backward(net, run);
+    else if (back)
+      feedback.backward(net, run);
     else
-      otherwise.forward(net, run);
+      feedback.forward(net, run);
   }
 
   bool is_on_chip() const { return on_chip; }
   std::string text() const { return on_chip ? core.text() : "teams of blocks"; }
 
 private:
-  RecurrentCore<Way> core;
+  RecurrentCore<Net> core;
+  Feedback<Net> &feedback;
+  const bool back;
   bool on_chip = false;
 };
 

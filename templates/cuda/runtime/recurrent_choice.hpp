@@ -2,23 +2,12 @@
 #ifndef SNNC_RECURRENT_CHOICE_HPP
 #define SNNC_RECURRENT_CHOICE_HPP
 
+#include "recurrent_plan.hpp"
+
 #include <algorithm>
-#include <cstddef>
 #include <string>
 
 namespace snnc {
-
-/// A shape of a recurrent core, as the prediction sees it: per block and step, `products` (of mma fragments or of float32 values), 4-byte
-/// words that pass through shared memory, bytes from other blocks, and units (32 neurons of a sample) per warp; and the number of weights
-/// of a block.
-struct RecurrentPlan {
-  bool tensor_cores, back, over_memory;
-  int blocks, samples, warps;
-  double products, words, exchanged;
-  int units;
-  double weights;
-  std::size_t shared;
-};
 
 /// Clusters that are resident on an H100 with one block per multiprocessor. The choice always uses this device, so that it is the same on all
 /// devices that can run a shape, and results are the same bits.

@@ -26,11 +26,11 @@ template <class Way, int BLOCKS_OF, int WARPS_OF> struct Float32Shape {
   using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS>;
   using Exchange = std::conditional_t<Way::BACK, FloatExchange<Own, INPUTS>, SpikeExchange<Own, 1, INPUTS / 32 + 2>>;
 
-  static constexpr int MOST_REGISTERS = 88, REGISTERS = CHUNKS * OWN_INPUTS;
+  static constexpr int MAX_REGISTERS = 88, REGISTERS = CHUNKS * OWN_INPUTS;
   using Room = SharedRoom<Way, BLOCKS, Exchange::SLOT_BYTES, WARPS * NEURONS * 4, 0>;
   using Products = Float32Products<Way, Float32Shape>;
   static constexpr bool TENSOR_CORES = false;
-  static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS && CHUNKS <= WARPS;
+  static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MAX_REGISTERS && CHUNKS <= WARPS;
 };
 
 /// The weights of a block, in registers, and their products.

@@ -9,9 +9,6 @@
 
 namespace snnc {
 
-/// Words between the counters of teams, which are thus in different cache lines.
-constexpr int COUNTER_WORDS = 32;
-
 /// Memory shared by the blocks of a team: a counter, and a ring of slots, in which a block's words of all samples are contiguous.
 template <class Exchange, class Units, int DELAY> class MemoryRing {
 public:

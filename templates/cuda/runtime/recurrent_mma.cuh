@@ -47,15 +47,15 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = 
   using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS, !OVER_MEMORY>;
   using Exchange = std::conditional_t<Way::BACK, DeltaExchange<Own, Way::PARTS, READ_WORDS>, SpikeExchange<Own, Way::PARTS, READ_WORDS>>;
 
-  static constexpr int FRAGMENTS = OWN_TILES * OWN_WORDS * 2, MOST_REGISTERS = 64;
+  static constexpr int FRAGMENTS = OWN_TILES * OWN_WORDS * 2, MAX_REGISTERS = 64;
   /// Whether the low halves of weights are in shared memory, and the registers of a thread for weights.
-  static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MOST_REGISTERS;
+  static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MAX_REGISTERS;
   static constexpr int REGISTERS = FRAGMENTS * (LOW_SHARED ? 4 : 4 * Way::PARTS);
   using Room = SharedRoom<Way, Own::RECEIVERS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4,
                           LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
   using Products = MmaProducts<Way, MmaShape>;
   static constexpr bool TENSOR_CORES = true;
-  static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS;
+  static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MAX_REGISTERS;
 };
 
 /// The weights of a block, in registers, and their products.
@@ -145,8 +145,8 @@ private:
     for (int i = 0; i < Shape::WARPS; ++i)
       largest = fmaxf(largest, scratch[i]);
     sync_block();
-    constexpr int BIAS = 127, HIGHEST = 14, MOST_EXPONENT = 120;
-    const int exponent = largest > 0 ? least(MOST_EXPONENT, HIGHEST + BIAS - static_cast<int>(bits_of(largest) >> 23)) : 0;
+    constexpr int BIAS = 127, HIGHEST = 14, MAX_EXPONENT = 120;
+    const int exponent = largest > 0 ? least(MAX_EXPONENT, HIGHEST + BIAS - static_cast<int>(bits_of(largest) >> 23)) : 0;
     descale = number_of(static_cast<std::uint32_t>(BIAS - exponent) << 23);
     return number_of(static_cast<std::uint32_t>(BIAS + exponent) << 23);
   }

@@ -12,9 +12,9 @@ namespace snnc {
 namespace {
 
 /// Maximum number of copies per launch, which are its argument.
-constexpr int MOST_MOVES = 64;
+constexpr int MAX_MOVES = 64;
 struct Batch {
-  kernels::Moves::Move moves[MOST_MOVES];
+  kernels::Moves::Move moves[MAX_MOVES];
 };
 
 KERNEL void pack_kernel(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *host_flag) {
@@ -98,9 +98,9 @@ void round_to_half(float *numbers, int count) { launch(round_kernel, blocks(), 0
 
 void Moves::start() {
   constexpr std::size_t EACH = 4096;
-  for (std::size_t first = 0; first < moves.size(); first += MOST_MOVES) {
+  for (std::size_t first = 0; first < moves.size(); first += MAX_MOVES) {
     Batch batch{};
-    const int count = static_cast<int>(std::min<std::size_t>(MOST_MOVES, moves.size() - first));
+    const int count = static_cast<int>(std::min<std::size_t>(MAX_MOVES, moves.size() - first));
     std::size_t most = 0;
     for (int i = 0; i < count; ++i) {
       batch.moves[i] = moves[first + static_cast<std::size_t>(i)];

@@ -9,7 +9,7 @@ namespace snnc {
 /// Number of bits that a warp lists at a time: one word per lane.
 constexpr int LISTED = LANES * 32;
 /// Maximum number of samples for which a weight is read once.
-constexpr int MOST_TILE = 8;
+constexpr int MAX_TILE = 8;
 
 /// The sizes of a segment of a sequence and its division; `after`: steps of the sequence after it.
 struct Run {

@@ -160,9 +160,9 @@ DEVICE void add_half_product(const Item<TILE> &item, int port, const Matrix<Numb
   add_fragments<Half>(item, port, NumberRow<Half, Number>{group < item.samples ? left.row(group) : nullptr, depth}, depth, matrix);
 }
 
-/// Whole fragments are read for a sample if at least one in this many of its inputs fires: a read of fragments serves MOST_TILE samples, and
+/// Whole fragments are read for a sample if at least one in this many of its inputs fires: a read of fragments serves MAX_TILE samples, and
 /// from this activity on it needs fewer bytes than the rows selected by spikes.
-constexpr int WHOLE_FROM = MOST_TILE;
+constexpr int WHOLE_FROM = MAX_TILE;
 
 /// Adds the weight rows selected by spikes: from `chosen`, [inputs][outputs], if few fire, else in fragments. The choice is made per sample,
 /// for its whole sum.

@@ -2,14 +2,11 @@
 #ifndef SNNC_WALK_CUH
 #define SNNC_WALK_CUH
 
-#include "launch.hpp"
 #include "sources.hpp"
 #include "teams.hpp"
 
 namespace snnc {
 
-/// Threads per block of a walk; small blocks spread over all multiprocessors.
-constexpr int WALKING_THREADS = 128;
 /// Number of steps whose values are loaded ahead.
 constexpr int READ_AHEAD = 8;
 
@@ -82,13 +79,6 @@ template <class Neuron, class Net> KERNEL void walk_backward(WHOLE_GRID Net net,
   for_each_warp<Neuron::SIZE>(run.batch, [&](int b, int first) {
     walk<Neuron>(net, run.steps, b, first + lane, [=](int i) { return last - i; }, [](int, const float (&)[Neuron::OUTPUTS]) {});
   });
-}
-
-/// Launches a walk with one warp per 32 neurons of a sample.
-template <class Net, class Kernel> void launch_walk(Kernel kernel, int neurons, int batch, const Net &net, const Run &run) {
-  const int threads = std::min(WALKING_THREADS, threads_of_block()), each = threads / LANES;
-  const long long warps = static_cast<long long>(batch) * ((neurons + LANES - 1) / LANES);
-  launch_blocks(kernel, most_blocks((warps + each - 1) / each), threads, 0, net, run);
 }
 
 } // namespace snnc

@@ -12,35 +12,38 @@ std::size_t prepared_bytes(WholeUse use, Factors factors, int inputs, int output
 }
 
 void prepare_weights(const PreparedWeights &to, const DenseWeights &weights) {
-  constexpr int MOST_BLOCKS = 264;
+  constexpr int MAX_BLOCKS = 264;
   const bool back = to.use == WholeUse::BACK;
   const std::size_t down = static_cast<std::size_t>(weights.outputs);
   const WeightView view{weights.data, depths_of(to), outputs_of(to), back ? 1 : down, back ? down : 1};
   const int steps = steps_of(to), chunks = pieces(view.outputs, STRIP) * (STRIP / LANES);
   char *planes = static_cast<char *>(to.memory);
-  const std::size_t shared = MOST_THREADS * sizeof(float);
-  if (to.use == WholeUse::SPIKES)
-    return launch_blocks(to.factors == Factors::ROUNDED ? split_spike_weights<1> : split_spike_weights<2>, chunks, MOST_THREADS, shared,
-                         view, steps, planes, scales_of(to));
-  const int blocks = std::min(MOST_BLOCKS, pieces(chunks * steps * 4, MOST_THREADS / LANES));
+  const std::size_t shared = MAX_THREADS * sizeof(float);
+  if (to.use == WholeUse::SPIKES) {
+    const auto split = to.factors == Factors::ROUNDED ? split_spike_weights<1, false>
+                       : to.factors == Factors::TF32  ? split_spike_weights<1, true>
+                                                      : split_spike_weights<2, true>;
+    return launch_blocks(split, chunks, MAX_THREADS, shared, view, steps, planes, scales_of(to));
+  }
+  const int blocks = std::min(MAX_BLOCKS, pieces(chunks * steps * 4, MAX_THREADS / LANES));
   const int parts = parts_of(to.use, to.factors);
   const auto kernel = to.factors == Factors::HALF_WEIGHTS ? split_number_weights<2, true>
                       : parts == 1                        ? split_number_weights<1, false>
                       : parts == 2                        ? split_number_weights<2, false>
                                                           : split_number_weights<3, false>;
-  launch_blocks(kernel, blocks, MOST_THREADS, 0, view, steps, planes);
+  launch_blocks(kernel, blocks, MAX_THREADS, 0, view, steps, planes);
 }
 
 int whole_slice_rows(int rows, int inputs, int outputs) {
   // Clocks of a step of a tile, other clocks of a block, and bytes per clock and multiprocessor for writing and reading slices.
   // They are always those of one device model, so that sums are the same on all devices.
   constexpr double PROCESSORS = 132, BESIDE = 3000, BYTES = 10;
-  constexpr int MOST_SLICES = 128;
+  constexpr int MAX_SLICES = 128;
   const double step = outputs <= NARROW ? 350 : 1100;
   const double tiles = static_cast<double>(pieces(inputs, TILE_ROWS)) * pieces(outputs, outputs <= NARROW ? NARROW : WIDE);
   double fewest = -1;
   int best = rows;
-  for (int slices = 1; slices <= MOST_SLICES; ++slices) {
+  for (int slices = 1; slices <= MAX_SLICES; ++slices) {
     const int length = pieces(pieces(std::max(rows, 1), slices), STEP_DEPTH) * STEP_DEPTH, count = pieces(std::max(rows, 1), length);
     const double rounds = std::ceil(tiles * count / PROCESSORS), bytes = 8.0 * count * inputs * outputs;
     const double clocks = rounds * (length / STEP_DEPTH * step + BESIDE) + bytes / (BYTES * PROCESSORS);

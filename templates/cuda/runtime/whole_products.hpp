@@ -15,8 +15,9 @@ template <class Half> struct Short;
 
 /// Form of a product's factors on tensor cores. SPLIT: two or three parts, as exact as float32 forward, 1e-5 backward. ROUNDED: one 16-bit
 /// value; forward float16 weights and spikes, backward bfloat16. HALF_WEIGHTS: weights rounded to float16, in two parts of 8 bits, because its
-/// 11 bits do not fit in one; numbers forward also have two parts, deltas are bfloat16.
-enum class Factors { SPLIT, ROUNDED, HALF_WEIGHTS };
+/// 11 bits do not fit in one; numbers forward also have two parts, deltas are bfloat16. TF32: as SPLIT, but weights of spikes are rounded to 11
+/// bits, in one float16 value with a power of two per column.
+enum class Factors { SPLIT, ROUNDED, HALF_WEIGHTS, TF32 };
 
 /// The product for which weights are prepared.
 enum class WholeUse { SPIKES, NUMBERS, BACK };

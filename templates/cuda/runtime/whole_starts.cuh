@@ -24,9 +24,9 @@ using Narrow = Shares<2, NARROW>;
 inline int pieces(int count, int each) { return (count + each - 1) / each; }
 
 inline int parts_of(WholeUse use, Factors factors) {
-  if (factors == Factors::ROUNDED)
+  if (factors == Factors::ROUNDED || (use == WholeUse::SPIKES && factors == Factors::TF32))
     return 1;
-  return use == WholeUse::NUMBERS && factors == Factors::SPLIT ? 3 : 2;
+  return use == WholeUse::NUMBERS && factors != Factors::HALF_WEIGHTS ? 3 : 2;
 }
 
 inline int outputs_of(const PreparedWeights &weights) { return weights.use == WholeUse::BACK ? weights.inputs : weights.outputs; }
@@ -127,7 +127,7 @@ void start_gradient(const NumberRows<float> &source, const NumberRows<Number> &d
 /// The products of whole_products.hpp, with a given kind of kernel.
 inline void forward(const std::uint32_t *spikes, int rows, const PreparedWeights &weights, const DenseSums &sums, By by) {
   const SpikeRows source{spikes, pieces(weights.inputs, 32), rows};
-  if (weights.factors == Factors::ROUNDED)
+  if (parts_of(weights.use, weights.factors) == 1)
     start_spikes<1>(source, weights, results_of(weights, rows, sums), by);
   else
     start_spikes<2>(source, weights, results_of(weights, rows, sums), by);

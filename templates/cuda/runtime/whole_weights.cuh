@@ -51,12 +51,13 @@ DEVICE int number_depth(int at, int second) { return at / 8 * 16 + at % 4 * 4 + 
 /// The large part of a weight is a multiple of 2^-11 of the range of its column, so sums of large parts are exact. The small part has 12 more bits.
 constexpr float SMALL_PART = 1.0f / 4096;
 
-/// A block processes 32 columns: first their ranges, then their parts.
-template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
-  constexpr int LEAST_EXPONENT = 12, MOST_EXPONENT = 254;
+/// A block processes 32 columns: first their ranges, then their parts. `SCALED`: a power of two per column puts its largest weight near
+/// `LARGEST`: for one part near the end of the range of float16, so that weights down to 2^-28 of it keep 11 bits.
+template <int PARTS, bool SCALED> KERNEL void split_spike_weights(WHOLE_GRID WeightView weights, int steps, char *planes, float *scales) {
+  constexpr int LARGEST = PARTS == 1 ? 14 : 10, MIN_EXPONENT = LARGEST + 2, MAX_EXPONENT = 254;
   const int lane = lane_index(), warp = thread_index() / LANES, warps = block_size() / LANES, output = block_index() * LANES + lane;
   float up = 1;
-  if (PARTS > 1) {
+  if (SCALED) {
     float *largest = reinterpret_cast<float *>(shared_memory());
     float mine = 0;
     UNROLL(8)
@@ -66,10 +67,10 @@ template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weigh
     sync_block();
     for (int other = 0; other < warps; ++other)
       mine = fmaxf(mine, largest[other * LANES + lane]);
-    const int exponent = most(LEAST_EXPONENT, least(MOST_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
-    up = number_of(static_cast<std::uint32_t>(264 - exponent) << 23);
+    const int exponent = most(MIN_EXPONENT, least(MAX_EXPONENT, static_cast<int>(bits_of(mine) >> 23)));
+    up = number_of(static_cast<std::uint32_t>(254 + LARGEST - exponent) << 23);
     if (warp == 0)
-      scales[output] = number_of(static_cast<std::uint32_t>(exponent - 11) << 23);
+      scales[output] = number_of(static_cast<std::uint32_t>(exponent - LARGEST - 1) << 23);
   } else if (warp == 0) {
     scales[output] = SPIKE_SCALE;
   }
@@ -83,7 +84,7 @@ template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weigh
     UNROLL(4)
     for (int i = 0; i < 4; ++i) {
       if (PARTS == 1) {
-        row.parts[i][0] = Float16::pair(Float16::bounded(found[2 * i]), Float16::bounded(found[2 * i + 1]));
+        row.parts[i][0] = Float16::pair(Float16::bounded(found[2 * i] * up), Float16::bounded(found[2 * i + 1] * up));
         continue;
       }
       const float low = found[2 * i] * up, high = found[2 * i + 1] * up, large_low = rintf(low), large_high = rintf(high);

@@ -72,6 +72,10 @@ Parts Layout::block_numbers(const Population &p, const std::string &name) {
   return parts(p.blocks, poplar::FLOAT, name, [](const Block &) { return std::size_t{1}; });
 }
 
+Parts Layout::block_moments(const Population &p, const std::string &name) {
+  return parts(p.blocks, poplar::FLOAT, name, [](const Block &b) { return std::size_t{2} * b.count; });
+}
+
 Parts Layout::group_numbers(const Population &p, const std::string &name) {
   return parts(p.groups, poplar::FLOAT, name, [](const Group &) { return std::size_t{1}; });
 }

@@ -41,6 +41,9 @@ public:
   /// One number per block.
   Parts block_numbers(const Population &p, const std::string &name);
 
+  /// Two numbers for each neuron of a block: its mean, and the sum of squared distances from it.
+  Parts block_moments(const Population &p, const std::string &name);
+
   /// One number per group: the copies of a shared parameter.
   Parts group_numbers(const Population &p, const std::string &name);
 

@@ -101,7 +101,7 @@ void PoplarSession::get(std::size_t index, void *data) { accesses.at(index).get(
 
 void PoplarSession::run() {
   refresh();
-  timed(FORWARD);
+  timed(gather == MEASURES ? MEASURE : FORWARD);
   ++forward_runs;
 }
 
@@ -109,7 +109,12 @@ float PoplarSession::train_step() {
   if (!training)
     throw std::runtime_error("this project was compiled for inference; it cannot be trained");
   refresh();
-  timed(TRAIN);
+  if (gather == REPEATS)
+    timed(AGAIN);
+  else if (gather != CHANGES)
+    timed(TRAIN);
+  if (passes && (gather == CHANGES || gather == ALONE))
+    timed(CHANGE);
   ++train_runs;
   float loss = 0;
   engine->readTensor("loss", &loss, &loss + 1);
@@ -181,6 +186,23 @@ void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<
   if (writable)
     zero_at_open.push_back(infos.size());
   add(info, set, get);
+}
+
+void PoplarSession::add_passes() {
+  passes = true;
+  add(
+      {"gather", SNNC_INT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&gather, data, sizeof gather); },
+      [this](void *data) { std::memcpy(data, &gather, sizeof gather); });
+}
+
+void PoplarSession::parameter_of_blocks(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+                                        Order order) {
+  tensor(name, SNNC_PARAMETER, std::move(shape), on_device, std::move(order), true);
+  accesses.back().set = [this, set = accesses.back().set](const void *data) {
+    const bool before = stale;
+    set(data);
+    stale = before;
+  };
 }
 
 void PoplarSession::half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order) {

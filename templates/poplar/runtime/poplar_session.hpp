@@ -62,7 +62,12 @@ struct Ring {
 
 template <class Number> struct Kept;
 
-enum Programs : unsigned { REFRESH, FORWARD, TRAIN };
+/// TRAIN contains the update, except in a network with statistics of a batch: there, AGAIN repeats the backward pass, CHANGE updates, and
+/// MEASURE runs forward and computes the statistics.
+enum Programs : unsigned { REFRESH, FORWARD, TRAIN, AGAIN, CHANGE, MEASURE };
+
+/// Values of the setting `gather`: the programs that a run or a training step runs.
+enum Gather : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES, REPEATS, MEASURES };
 
 class PoplarSession : public Session {
 public:
@@ -83,6 +88,12 @@ protected:
   /// Adds a tensor that the host reads and, if `writable`, writes.
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
+
+  /// Adds the setting `gather`, for a network whose update is a program of its own.
+  void add_passes();
+
+  /// Adds a parameter of which no tile has a copy, so that a new value is valid without running REFRESH.
+  void parameter_of_blocks(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
 
   /// Sets the initial value of a setting with one element.
   void begins(const std::string &name, float value) { first_numbers.emplace_back(name, value); }
@@ -158,7 +169,8 @@ private:
   /// Initial values of tensors with one element.
   std::vector<std::pair<std::string, float>> first_numbers;
   std::vector<Stored> stored;
-  bool stale = true;
+  bool stale = true, passes = false;
+  std::int32_t gather = ALONE;
   unsigned forward_runs = 0, train_runs = 0;
   double seconds = 0, build_seconds = 0;
 

@@ -108,7 +108,7 @@ PASSED: dict[str, dict[str, To]] = {
         "truncate": To("3", OPTIONS, "truncate", 3, ("--target", "cpu", *LOSS)),
         "input_gradients": To("", OPTIONS, "input_gradients", True, ("--target", "poptorch", *LOSS)),
         "precision": To("bfloat16", OPTIONS, "precision", "bfloat16", ("--target", "cpu")),
-        "half": To("weights:stochastic,pasts", OPTIONS, "half", "weights:stochastic,pasts", ("--target", "reference", *LOSS)),
+        "half": To("weights:stochastic,history", OPTIONS, "half", "weights:stochastic,history", ("--target", "reference", *LOSS)),
         "drop": To("random", OPTIONS, "drop", "random", ("--target", "cpu", "--mode", "drop", "--capacity", "3")),
         "calibrate": To("x.npz", OPTIONS, "calibrate", "x.npz"),
         "seed": To("5", OPTIONS, "seed", 5),

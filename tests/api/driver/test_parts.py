@@ -96,15 +96,15 @@ def test_the_number_of_parts_is_the_fastest_of_those_looked_at_and_no_slower_tha
 
 def test_a_project_keeps_the_order_of_neurons_whose_work_is_even(tmp_path):
     whole = parter()[1]
-    parts = whole.apply(whole.parting(1))
-    assert all((number == 0).all() for number in parts.parting.parts.values())
+    parts = whole.apply(whole.partition(1))
+    assert all((number == 0).all() for number in parts.partition.parts.values())
     assert parts.between.parts == {}
-    assert (np.diff(parts.parting.members("hidden")[0]) < 0).any()
+    assert (np.diff(parts.partition.members("hidden")[0]) < 0).any()
     (tmp_path / "model").mkdir()
-    save_parts(parts.parting, tmp_path)
+    save_parts(parts.partition, tmp_path)
     again = load_parts(whole, tmp_path)
-    for name, members in parts.parting.places.items():
-        np.testing.assert_array_equal(again.parting.places[name], members)
+    for name, members in parts.partition.places.items():
+        np.testing.assert_array_equal(again.partition.places[name], members)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_measured_activity_is_dealt_out_over_the_parts():
     buffer = next(iter(hidden.output_buffers.values()))
     rates = np.linspace(0.0, 0.4, 40)
     given = Activity({buffer: float(rates.mean())}, {buffer: 12}, "measured", rates={buffer: rates})
-    parts = whole.apply(whole.parting(4))
+    parts = whole.apply(whole.partition(4))
     found = activity_of(parts, given)
     own = [b for b, place in parts.between.buffers.items() if place.whole == buffer]
     assert sum(found.mean[b] * len(found.rates[b]) for b in own) == pytest.approx(rates.sum())
@@ -153,7 +153,7 @@ def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
     buffer = next(iter(hidden.output_buffers.values()))
     counted = np.random.default_rng(0).integers(0, 9, (200, 4))
     rates = np.full(40, counted.mean() / 40)
-    parts = whole.apply(whole.parting(4))
+    parts = whole.apply(whole.partition(4))
     given = Activity({buffer: rates[0]}, {buffer: 8}, "measured", rates={buffer: rates}, counts={buffer: counted})
     found, again = activity_of(parts, given), activity_of(parts, given)
     own = [b for b, place in parts.between.buffers.items() if place.whole == buffer]
@@ -167,7 +167,7 @@ def test_counts_of_every_step_and_sample_are_dealt_out_over_the_parts():
 def test_counts_stay_whole_where_neurons_only_lie_in_another_order():
     program, whole = parter()
     buffer = next(iter(next(p for p in program.populations if p.label == "hidden").output_buffers.values()))
-    counted, parts = np.random.default_rng(0).integers(0, 9, (20, 4)), whole.apply(whole.parting(1))
+    counted, parts = np.random.default_rng(0).integers(0, 9, (20, 4)), whole.apply(whole.partition(1))
     for seed in range(20):
         rates = np.random.default_rng(seed).random(40).astype(np.float32)
         given = Activity({buffer: float(rates.mean())}, {}, "measured", rates={buffer: rates}, counts={buffer: counted})

@@ -7,9 +7,9 @@ import snnc
 from snnc.backends.runtime.errors import StepsError
 from snnc.compiler.errors import SnncError, TooLargeError
 from snnc.compiler.ir.arrays.sizes import check_memory
-from snnc.compiler.tiles.errors import HopelessError, TooBigError
+from snnc.compiler.tiles.errors import OutputsTooBigError, TooBigError
 from snnc.compiler.tiles.mapped.network import describe
-from snnc.compiler.tiles.schedule.recompute import MOST_LENGTHS, segment_lengths
+from snnc.compiler.tiles.schedule.recompute import MAX_LENGTHS, segment_lengths
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.driver.lowering import lower_graph
 from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
@@ -33,18 +33,18 @@ def net(neurons=16, connection=None):
 @pytest.mark.parametrize("training", [{}, TRAINING], ids=["inference", "training"])
 @pytest.mark.parametrize(("steps", "batch"), [(10**7, 1), (10**9, 1), (10**9, 10**9), (100, 10**10)])
 def test_a_machine_refuses_sequences_whose_outputs_it_cannot_hold(target, training, steps, batch):
-    with pytest.raises(HopelessError, match="SNNC-E263") as refused:
+    with pytest.raises(OutputsTooBigError, match="SNNC-E263") as refused:
         snnc.estimate(net(), target, steps=steps, batch=batch, **training)
     assert f"{steps:,} steps" in str(refused.value)
     assert refused.value.needed > refused.value.available > 0
 
 
 def test_the_most_steps_that_the_message_names_can_be_planned():
-    with pytest.raises(HopelessError, match=r"At most 159,744 steps"):
+    with pytest.raises(OutputsTooBigError, match=r"At most 159,744 steps"):
         snnc.estimate(net(), "gc200", steps=10**7, batch=1)
     with pytest.raises(TooBigError) as refused:
         snnc.estimate(net(), "gc200", steps=159_745, batch=1)
-    assert not isinstance(refused.value, HopelessError)
+    assert not isinstance(refused.value, OutputsTooBigError)
     assert snnc.estimate(net(), "gc200", steps=150_000, batch=1).plan.cycles > 0
 
 
@@ -59,7 +59,7 @@ def test_long_sequences_try_no_more_lengths_of_segments_than_short_ones():
     network = describe(program, True)
     schedule = make_schedule(network)
     found = segment_lengths(network, schedule, 10**9)
-    assert 1 < len(found) <= MOST_LENGTHS
+    assert 1 < len(found) <= MAX_LENGTHS
     assert found == tuple(sorted(found, reverse=True))
 
 

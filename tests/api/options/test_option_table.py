@@ -15,7 +15,7 @@ from snnc.compiler.lowering.half_numbers import HalfNumbers
 from snnc.driver.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError, OptionValueError
 from snnc.options.compile_options import CompileOptions, from_data, options, to_data
-from snnc.options.table import RULES, taken_by
+from snnc.options.table import RULES, support_of
 
 SIZES = {"steps": STEPS, "batch": BATCH}
 LOSS = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.1"}
@@ -125,7 +125,7 @@ CELLS = {
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
-    "half": [Cell(HalfNumbers(pasts=True), emitted, of={"cuda": HalfNumbers("nearest")})],
+    "half": [Cell(HalfNumbers(history=True), emitted, of={"cuda": HalfNumbers("nearest")})],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
@@ -145,7 +145,7 @@ OF_POPTORCH = {"steps", "batch", "loss", "optimizer", "capacity"}
 
 def is_wide(name, number, target, value):
     """Planning for a machine takes longest: tried there are refusals, and the first value of each option that plans depend on."""
-    if target in ("reference", "cpu", "cuda") or taken_by(name, backend_of(TARGETS[target]), value) == "refused":
+    if target in ("reference", "cpu", "cuda") or support_of(name, backend_of(TARGETS[target]), value) == "refused":
         return target == "several" and name not in OF_CHIPS
     of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS - OF_TILES}[target]
     return name not in of or number > 0
@@ -186,15 +186,15 @@ def beside(name, cell, value, training):
 def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name, cell, target):
     monkeypatch.chdir(folder)
     cell = replace(cell, value=cell.of.get(target, cell.value))
-    opened, taken = replace_engines(monkeypatch), taken_by(name, backend_of(TARGETS[target]), cell.value)
+    opened, support = replace_engines(monkeypatch), support_of(name, backend_of(TARGETS[target]), cell.value)
     for training in (False, True):
-        if taken == "refused" or (taken == "with a loss" and not training):
-            error = OptionTargetError if taken == "refused" else OptionNeedsLossError
+        if support == "refused" or (support == "with a loss" and not training):
+            error = OptionTargetError if support == "refused" else OptionNeedsLossError
             given = SIZES | (LOSS if training and name not in LOSS else {}) | {name: cell.value}
             with pytest.raises(error, match=f"^SNNC-E55[23]: {name}"):
                 made(opened, target, "refused", cell.model(), **given)
             assert not (folder / "refused").exists()
-    if taken == "refused":
+    if support == "refused":
         return
     training = cell.model is not nir and name != "loss"
     without = beside(name, cell, None, training) | ({} if cell.than is None else {name: cell.than})
@@ -222,7 +222,7 @@ def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
     own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
     assert own.items() >= {(name, default) for name, default in known.items() if name in own}
     assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device", "embedded"}
-    assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
+    assert {name for name in known if support_of(name, backend) != "refused"} == own.keys() & known.keys()
 
 
 def test_the_command_line_and_python_have_the_same_defaults():

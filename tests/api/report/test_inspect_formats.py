@@ -22,7 +22,7 @@ from snnc.report import FORMATS, Subject, write
 from snnc.report.pictures.png import ramped
 
 EVIL = '"]; evil [label="<script>alert(1)</script>\\N \x1b\x00\n{{ 7 * 7 }} ünï→'
-MOST_BYTES = {
+MAX_BYTES = {
     "html": 3_000_000,
     "text": 60_000,
     "json": 6_000_000,
@@ -49,8 +49,8 @@ SIZES = pytest.mark.parametrize("size", ["small", "large"])
 
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_reports_of_large_machines_stay_small(fmt: str) -> None:
-    assert 500 < len(content("large", fmt)) < MOST_BYTES[fmt]
-    assert len(content("small", fmt)) < MOST_BYTES[fmt] / 2
+    assert 500 < len(content("large", fmt)) < MAX_BYTES[fmt]
+    assert len(content("small", fmt)) < MAX_BYTES[fmt] / 2
 
 
 @SIZES

@@ -9,6 +9,7 @@ import pytest
 from browser import opened, serious
 
 import snnc
+from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.folders.manifest import PROFILE
 from snnc.backends.runtime.history import History
 from snnc.cli import main as cli
@@ -148,6 +149,42 @@ def test_the_report_of_a_gpu_draws_its_launches_as_predicted(tmp_path, capsys):
     assert page.count('<div class="bar"') == len(schedule["kernels"])
 
 
+def test_times_of_kernels_stand_beside_the_predicted_ones(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    folder = tmp_path / "p"
+    x, y = samples()
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    snnc.compile(network(), target="cuda", output=folder, **OPTIONS).close()
+    assert call("train", folder, "--data", tmp_path / "d.npz", "--time-kernels") == 0
+    stored = json.loads((folder / PROFILE).read_text())["kernels"]
+    assert (stored["device"], stored["updates"], stored["steps"], stored["batch"]) == ("host check", 5, 8, 4)
+    capsys.readouterr()
+    schedule = json.loads(shown(capsys, "inspect", folder, "--format", "json"))["schedule"]
+    assert [one["measured_us"] for one in schedule["kernels"]] == stored["us"]
+    assert schedule["measured"]["milliseconds"] == pytest.approx(1e-3 * sum(us for us in stored["us"] if us is not None))
+    text = shown(capsys, "inspect", folder, "--format", "text")
+    assert "measured on host check" in text
+    rows = [line for line in text.splitlines() if re.match(r"  (forward|backward|gradient|once) ", line)]
+    assert [f"{us:.1f}" in row for us, row in zip(stored["us"], rows, strict=True)] == [True] * len(rows)
+    shown(capsys, "inspect", folder)
+    page = (folder / "report.html").read_text()
+    assert "timed on host check in 5 steps" in page
+    assert f"<td>{stored['us'][0]:.1f}</td>" in page
+
+    # Times that do not belong to these kernels are left out.
+    kept = json.loads((folder / PROFILE).read_text())
+    (folder / PROFILE).write_text(json.dumps(kept | {"kernels": stored | {"us": stored["us"][1:]}}))
+    schedule = json.loads(shown(capsys, "inspect", folder, "--format", "json"))["schedule"]
+    assert schedule["measured"] is None
+
+
+def test_a_target_without_kernels_cannot_time_them(trained, tmp_path, capsys):
+    assert call("train", trained, "--data", trained.parent / "d.npz", "--time-kernels") == 2
+    error = capsys.readouterr().err
+    assert "SNNC-E650" in error
+    assert "the target 'cpu' has no kernels to time" in error
+
+
 def test_what_draws_tiles_is_refused(trained, capsys):
     for fmt in ("svg", "png", "graphml", "dot", "trace"):
         assert call("inspect", trained, "--format", fmt) == 2
@@ -183,3 +220,7 @@ def test_times_are_read_with_suspicion():
         {"measured": good["measured"] | {"more": 1}},
     ):
         assert read_timing(wrong) is None
+    kernels = {"device": "a GPU", "updates": 3, "steps": 8, "batch": 4, "us": [None, 1.5, 2]}
+    assert read_timing(good | {"kernels": kernels}) == good | {"kernels": kernels}
+    for wrong in ({}, {"device": 1}, {"updates": 0}, {"updates": True}, {"us": 3}, {"us": ["1"]}, {"us": [-1.0]}, {"us": [True]}, {"x": 1}):
+        assert read_timing(good | {"kernels": kernels | wrong if wrong else []}) == good

@@ -181,7 +181,7 @@ def test_a_model_without_a_project_has_no_place_for_spikes(project: Path, capsys
 
 
 def test_too_many_spikes_are_refused(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    monkeypatch.setattr("snnc.report.recording.MOST_SPIKES", 3)
+    monkeypatch.setattr("snnc.report.recording.MAX_SPIKES", 3)
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match=r"SNNC-E320.*fewer samples"):
         session.record(np.load(project / "x.npz")["input"])
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match="at least 1"):

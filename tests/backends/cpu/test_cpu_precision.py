@@ -190,7 +190,7 @@ def test_targets_that_do_not_round_refuse():
         snnc.compile(net, target="reference", precision="bfloat16")
     with pytest.raises(OptionValueError, match="computes in float32"):
         snnc.compile(net, target="gc200", precision="bfloat16")
-    with pytest.raises(OptionValueError, match="one of float32, bfloat16, float16"):
+    with pytest.raises(OptionValueError, match="one of float32, tf32, bfloat16, float16"):
         snnc.compile(net, target="cpu", precision="float8")
 
 

@@ -1,7 +1,8 @@
 // Runs a recurrent core on the CPU, forward and back, and compares every step with float64. Compiled for a population of TEST_SIZE
 // neurons, a recurrence of TEST_DELAY steps and weights of TEST_HALVES 16-bit numbers; takes the number of a shape (-1: the one that is
 // chosen), the batch, and the steps of each segment. Prints JSON; without segments what is chosen.
-#include "recurrent_core.cuh"
+#include "recurrent_core.hpp"
+#include "recurrent_shapes.cuh"
 #include "recurrent_lif.hpp"
 
 #include <cmath>
@@ -19,7 +20,7 @@ using Loop = lif::Loop<SIZE, DELAY>;
 
 /// Shapes that are to be checked: those of a population of this size and some more.
 template <class Way> using Shapes = TEST_SHAPES;
-template <class Way> using Core = RecurrentCore<Way, Shapes<Way>>;
+template <class Way> CoreShapes<lif::Net> compiled() { return core_shapes<Way, Shapes<Way>>(); }
 
 std::vector<float> random_numbers(std::size_t count, float deviation, unsigned seed) {
   std::mt19937 generator(seed);
@@ -75,8 +76,8 @@ int main(int count, char **given) {
   int steps = 0;
   for (int i = 3; i < count; ++i)
     steps += segments.emplace_back(std::atoi(given[i]));
-  Core<ForwardWay<lif::Net, Loop, HALVES>> forward;
-  Core<BackWay<lif::Net, Loop, HALVES>> back;
+  RecurrentCore<lif::Net> forward(compiled<ForwardWay<lif::Net, Loop, HALVES>>());
+  RecurrentCore<lif::Net> back(compiled<BackWay<lif::Net, Loop, HALVES>>());
   if (!forward.choose(batch, shape) || !back.choose(batch, shape))
     return 2;
   std::printf("{\"forward\": \"%s\", \"back\": \"%s\", \"forward_seconds\": %g, \"back_seconds\": %g", forward.text().c_str(), back.text().c_str(), forward.seconds(batch, 100),

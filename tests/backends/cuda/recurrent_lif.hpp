@@ -1,4 +1,4 @@
-// A population of leaky neurons with a dense recurrence, as network.cu prints it, for checks of the recurrent cores.
+// A population of leaky neurons with a dense recurrence, as network_neurons.cuh prints it, for checks of the recurrent cores.
 #ifndef SNNC_RECURRENT_LIF_HPP
 #define SNNC_RECURRENT_LIF_HPP
 

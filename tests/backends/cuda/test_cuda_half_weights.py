@@ -55,7 +55,7 @@ def test_updates_equal_those_of_the_reference(make, kind, optimizer):
         assert not any(rest.any() for rest in moments.get(REMAINDER, {}).values())
 
 
-def test_pasts_and_deltas_alone_are_refused():
-    for half in ("pasts", "weights,deltas"):
+def test_history_and_deltas_alone_are_refused():
+    for half in ("history", "weights,deltas"):
         with pytest.raises(HalfTogetherError, match="precision='float16'"):
             snnc.compile(recurrent(np.random.default_rng(3)), target="cuda", steps=9, loss="ce_count", optimizer="adam", half=half)

@@ -50,7 +50,7 @@ def run(program, sizes, groups, order="forwards"):
     given = os.environ | {"SNNC_HOST_ORDER": order, "SNNC_WARPGROUPS": "1" if groups else "0"}
     said = subprocess.run([program, *map(str, sizes)], check=True, capture_output=True, text=True, env=given).stdout
     (multiplies, slices), *lines = [line.split() for line in said.splitlines()]
-    assert int(slices) == slice_rows(*sizes)
+    assert int(slices) == slice_rows(*sizes[:3])
     return multiplies == "groups", lines
 
 
@@ -70,6 +70,23 @@ def test_products_of_many_rows_are_those_of_the_definition(build, sizes, groups,
     assert len(lines) == 32
     for what, source, factors, added, error in lines:
         assert float(error) <= LIMITS.get((what, factors), ROUNDED), (what, source, factors, added)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("smaller", [0, 12, 24])
+def test_tf32_weights_are_those_of_its_definition_over_a_wide_range(build, smaller, groups):
+    """Weights of a column differ by up to 2^24 and more, and keep 11 bits each; the sums are then as exact as float32."""
+    _, [[from_definition, from_exact, of_definition]] = run(build(), (64, 96, 130, smaller), groups)
+    assert float(from_definition) <= 5e-6
+    assert 2.0**-14 < float(of_definition) <= 2.0**-11
+    assert float(from_exact) == pytest.approx(float(of_definition), rel=0.02)
+
+
+def test_tf32_weights_far_below_the_largest_of_their_column_have_fewer_bits(build):
+    """Below 2^-28 of the largest weight a weight is off by at most 2^-40 of it, where the definition still keeps 11 bits."""
+    _, [[_, from_exact, of_definition]] = run(build(), (64, 20, 130, 44), groups=False)
+    assert float(of_definition) <= 2.0**-11
+    assert float(from_exact) > 2 * float(of_definition)
 
 
 def test_groups_of_warps_are_not_used_where_their_products_are_wrong(build):

@@ -313,12 +313,12 @@ def test_what_the_assembler_says_is_read():
 
 @pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(one, marks=pytest.mark.wide) for one in ("sm_75", "sm_80", "sm_100"))])
 def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture, monkeypatch):
-    """Unless all cases run, only the network's own source is compiled: the others are the same in every project, and take a minute."""
+    """Unless all cases run, only the sources of the network are compiled: the others are the same in every project, and take a minute."""
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(cuda_build, "SOURCES", examples((cuda_build.OWN,), cuda_build.SOURCES))
+    monkeypatch.setattr(cuda_build, "SOURCES", examples(cuda_build.NETWORK_SOURCES, cuda_build.SOURCES))
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     kernels = resources(build_cuda(folder, architecture))
     names = " ".join(k.name for k in kernels)

@@ -1,6 +1,6 @@
 // Runs dense products over a whole sequence for sizes that are given, and prints how far the sums lie from those in double precision.
 //
-// Arguments: rows, inputs, outputs. The first line says what multiplies, and the rows of a
+// Arguments: rows, inputs, outputs, and the power of two by which weights are at most smaller than others. The first line says what multiplies, and the rows of a
 // gradient's slice. Of each sum the error is divided by the sum of the absolute products: what float32 would be off by is about 1e-7.
 #include "launch.hpp"
 #include "gradients.hpp"
@@ -29,7 +29,7 @@ struct Problem {
   std::vector<std::uint32_t> spikes;
   std::vector<Short<BFloat16>> short_deltas;
 
-  Problem(int r, int i, int o, bool bits) : rows(r), inputs(i), outputs(o) {
+  Problem(int r, int i, int o, bool bits, int smaller = 0) : rows(r), inputs(i), outputs(o) {
     const int words = (inputs + 31) / 32, places = (outputs + 1) / 2 * 2;
     spikes.assign(static_cast<std::size_t>(rows * words), 0);
     for (int row = 0; row < rows; ++row)
@@ -43,6 +43,8 @@ struct Problem {
     for (int k = 0; k < inputs; ++k)
       for (int n = 0; n < outputs; ++n)
         weights.push_back(normal() * std::ldexp(1.0f, n % 5 * 3 - 8) * (k % 7 == 0 ? 0.01f : 1.0f));
+    for (float &weight : weights)
+      weight = std::ldexp(weight, smaller > 0 ? -static_cast<int>(random_bits() % static_cast<unsigned>(smaller + 1)) : 0);
     short_deltas.resize(static_cast<std::size_t>(rows * places));
     for (int row = 0; row < rows; ++row)
       for (int n = 0; n < outputs; ++n) {
@@ -79,6 +81,34 @@ PreparedWeights prepared(WholeUse use, Factors factors, const Problem &of) {
 
 /// A weight as the definition reads it: where factors say so, rounded to float16.
 double weight_of(float weight, bool halves) { return halves ? Float16::number(Float16::of(Float16::bounded(weight))) : weight; }
+
+/// A number rounded to the nearest one of tf32, with 11 significant bits and the range of float32.
+double tf32(float number) {
+  std::uint32_t bits = bits_of(number);
+  bits += 0xfffu + (bits >> 13 & 1u);
+  return number_of(bits & ~0x1fffu);
+}
+
+/// The worst errors of products of spikes with tf32 weights: from the definition in tf32, from exact weights, and of the definition from exact weights.
+void print_tf32(const Problem &p) {
+  const PreparedWeights weights = prepared(WholeUse::SPIKES, Factors::TF32, p);
+  std::vector<float> found(static_cast<std::size_t>(p.rows * p.outputs));
+  whole_forward(p.spikes.data(), p.rows, weights, {found.data(), nullptr, false});
+  Worst from_tf32, from_exact, of_tf32;
+  for (int r = 0; r < p.rows; ++r)
+    for (int n = 0; n < p.outputs; ++n) {
+      double rounded = 0, exact = 0, scale = 0;
+      for (int k = 0; k < p.inputs; ++k)
+        if (p.source[r * p.inputs + k] != 0) {
+          const float weight = p.weights[k * p.outputs + n];
+          rounded += tf32(weight), exact += weight, scale += std::abs(weight);
+        }
+      from_tf32.see(found[r * p.outputs + n], rounded, scale);
+      from_exact.see(found[r * p.outputs + n], exact, scale);
+      of_tf32.see(rounded, exact, scale);
+    }
+  std::printf("%.3g %.3g %.3g\n", from_tf32.error, from_exact.error, of_tf32.error);
+}
 
 double forward(const Problem &p, bool bits, Factors factors, bool add) {
   const bool halves = factors == (bits ? Factors::ROUNDED : Factors::HALF_WEIGHTS);
@@ -147,10 +177,14 @@ template <class Number> double gradient(const Problem &p, bool bits, const std::
 } // namespace
 
 int main(int count, char **arguments) {
-  if (count != 4)
+  if (count != 4 && count != 5)
     return 2;
   const int rows = std::atoi(arguments[1]), inputs = std::atoi(arguments[2]), outputs = std::atoi(arguments[3]);
   std::printf("%s %d\n", products_by_groups() ? "groups" : "warps", whole_slice_rows(rows, inputs, outputs));
+  if (count == 5) {
+    print_tf32(Problem(rows, inputs, outputs, true, std::atoi(arguments[4])));
+    return 0;
+  }
   const char *names[] = {"split", "rounded", "half_weights"};
   for (const bool bits : {true, false}) {
     const Problem p(rows, inputs, outputs, bits);

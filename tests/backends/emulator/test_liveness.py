@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wide import examples
 
 VARIABLES = 4
-MOST_PATHS = 300
+MAX_PATHS = 300
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def paths(tree: Leaf | Node, place: tuple[int, ...] = ()) -> Iterator[tuple[tupl
     if isinstance(tree, Leaf):
         yield ((place, tree),)
         return
-    below = [list(itertools.islice(paths(child, (*place, n)), MOST_PATHS)) for n, child in enumerate(tree.children)]
+    below = [list(itertools.islice(paths(child, (*place, n)), MAX_PATHS)) for n, child in enumerate(tree.children)]
     asked = ((place, None),)
     if tree.kind == "i":
         yield from (asked + way for some in below for way in some)

@@ -22,7 +22,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.partition import Parting, prepare
+from snnc.compiler.tiles.partition import Partition, prepare
 
 
 def feed_forward(random):
@@ -46,8 +46,8 @@ def parted(graph, sizes, parts, seed, optimizer, **options):
     random = np.random.default_rng(seed)
     whole = lower(graph, loss=LOSS, loss_output="y", optimizer=optimizer, steps=STEPS, **options)
     number = {name: random.permutation(np.arange(n) % parts) for name, n in sizes.items()}
-    parting = Parting(number, {name: random.permutation(n) for name, n in sizes.items()})
-    found = prepare(graph, LOSS, "y").lower(whole, parting, loss=LOSS, optimizer=optimizer, steps=STEPS, **options)
+    partition = Partition(number, {name: random.permutation(n) for name, n in sizes.items()})
+    found = prepare(graph, LOSS, "y").lower(whole, partition, loss=LOSS, optimizer=optimizer, steps=STEPS, **options)
     return Project(whole, None, None), found
 
 

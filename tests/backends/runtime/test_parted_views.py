@@ -56,9 +56,9 @@ def parts_of(graph, whole):
     if prepared.candidates is None:
         return
     for parts in (1, 2, 3):
-        parting = prepared.candidates.parting(random.integers(0, parts, prepared.candidates.neurons))
+        partition = prepared.candidates.partition(random.integers(0, parts, prepared.candidates.neurons))
         try:
-            yield prepared.lower(whole, parting, **LOSS)
+            yield prepared.lower(whole, partition, **LOSS)
         except UnreachedPartError:
             assert parts > 1
 

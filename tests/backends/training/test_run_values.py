@@ -23,7 +23,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
-from snnc.compiler.tiles.partition import Parting, prepare
+from snnc.compiler.tiles.partition import Partition, prepare
 from snnc.schedules import Exponential, Linear
 
 STEPS, BATCH = 8, 4
@@ -292,10 +292,10 @@ def test_parts_have_the_window_of_their_whole():
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": SGD(1e-2), "steps": STEPS}
     whole, narrow = (lower(graph, loss_output="y", gradient_window=(low, math.inf), **options) for low in (-2.0, -0.1))
     random = np.random.default_rng(0)
-    parting = Parting(
+    partition = Partition(
         {name: np.arange(n) % 3 for name, n in (("first", 40), ("second", 30))}, {"first": random.permutation(40), "second": np.arange(30)}
     )
-    found = prepare(graph, options["loss"], "y").lower(whole, parting, gradient_window=(-2.0, math.inf), **options)
+    found = prepare(graph, options["loss"], "y").lower(whole, partition, gradient_window=(-2.0, math.inf), **options)
     engine, wanted = EngineOfParts(ReferenceEngine(found.split), found), ReferenceEngine(narrow)
     GradientWindow(whole, engine).set(-0.1)
     inputs, labels = cpu_projects.data(whole, STEPS, BATCH)

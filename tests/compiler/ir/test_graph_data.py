@@ -127,7 +127,7 @@ def test_numbers_are_compared_as_they_are_computed_with():
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda d: d.update(version=1), "another snnc"),
+        (lambda d: d.update(version=1), "a different version of snnc"),
         (lambda d: d.pop("models"), "lacks models"),
         (lambda d: d.update(more=1), "unknown 'more'"),
         (lambda d: d.update(name=3), "name must be text"),

@@ -111,7 +111,7 @@ def change(data, *path, to):
 @pytest.mark.parametrize(
     ("path", "to", "said"),
     [
-        (("version",), 2, "another snnc"),
+        (("version",), 2, "a different version of snnc"),
         (("forward", 0, "is"), "eval", "forward 0 must be one of"),
         (("forward", 0, "is"), [], "forward 0 must be one of"),
         (("forward", 0, "target"), "p9_i0", "a name in Fill"),

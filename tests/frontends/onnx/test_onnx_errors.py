@@ -1,4 +1,4 @@
-"""Each error of the ONNX front end, from the smallest file that causes it."""
+"""Each error of the ONNX frontend, from the smallest file that causes it."""
 
 import contextlib
 import inspect

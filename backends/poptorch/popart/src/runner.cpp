@@ -113,7 +113,7 @@ private:
         }
     const poplar::Tensor made = creates(*maker, at) ? maker->createInput(at, poplar::DebugNameAndId(name)) : spread(name, info);
     if (made.shape() != info.shape_szt())
-      throw popart::error("{} creates input {} with another shape", op->opid, index);
+      throw popart::error("{} creates input {} with a different shape", op->opid, index);
     graph.createHostWrite(name, made);
     graph.createHostRead(name, made);
     return made;

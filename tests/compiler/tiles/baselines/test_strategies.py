@@ -118,7 +118,7 @@ def test_graphs_stay_small_however_large_the_layers() -> None:
     sizes = (20_000, 20_000, 20_000)
     flows = chain(sizes)
     runs = partition.make_runs(sizes, (1.0,) * 3, flows, tiles=23_552)
-    assert len(partition.make_graph(runs, flows)[1]) <= 2 * partition.MOST_EDGES
+    assert len(partition.make_graph(runs, flows)[1]) <= 2 * partition.MAX_EDGES
     assert int(runs.neurons.sum()) == 60_000
 
 

@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import snnc
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.forward import run_forward
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
@@ -18,7 +19,9 @@ from snnc.compiler.ir.graph import Conv, Graph, Input, Output, Pad, Pool, Popula
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI
-from snnc.compiler.tiles.indexed.tables import source_tables, target_tables
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.indexed.tables import source_tables, stable_order, target_tables
+from snnc.compiler.tiles.mapped.network import describe
 
 assert run_backward is not None
 
@@ -210,3 +213,28 @@ def test_a_maximum_numbers_the_taps_of_each_window(shape):
         numbers = found.weight[found.target == target]
         assert sorted(numbers) == list(range(len(numbers)))
         assert (np.argsort(found.source[found.target == target]) == np.argsort(numbers)).all()
+
+
+def test_gates_of_a_cell_share_one_map_and_its_tables():
+    net = snnc.Network("cell", seed=0)
+    image = net.input((1, 6, 6), "values")
+    cells = net.population((2, 6, 6), snnc.SLSTM(), name="cells")
+    for port in snnc.SLSTM().inputs:
+        net.connect(image, cells, snnc.Conv(2, 3, padding=1), target_port=port)
+        net.connect(cells, cells, snnc.Conv(2, 3, padding=1, bias=False), delay=1, target_port=port)
+    links = describe(lower(net.graph())).indexed
+    assert len(links) == 2 * len(snnc.SLSTM().inputs)
+    assert len({link.indexed.map for link in links}) == 2
+    where = TileRange((0,), np.array([18] * 4), ((0, 1),), 1)
+    for feedback in (False, True):
+        alike = [link.indexed for link in links if (link.source.owner == link.target) == feedback]
+        assert len({id(one.tables("target", where)) for one in alike}) == 1
+        assert all(one.map.biases == (0 if feedback else 2) for one in alike)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 65536, 65537, 1 << 31, 1 << 40])
+def test_a_stable_order_is_that_of_numpy(bound):
+    random = np.random.default_rng(bound)
+    keys = random.integers(0, bound, 300)
+    keys = np.concatenate([keys, keys[::3], [bound - 1]])
+    assert (stable_order(keys, bound) == np.argsort(keys, kind="stable")).all()

@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, S
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
-from snnc.compiler.tiles.partition import Parting, prepare, split
+from snnc.compiler.tiles.partition import Partition, prepare, split
 from snnc.compiler.tiles.partition.errors import UnreachedPartError
 
 
@@ -77,7 +77,7 @@ def test_pairs_of_parts_without_an_entry_have_no_connection():
     graph.add("y", Output())
     graph.connect("second", "y")
     half = np.array([0, 1, 0, 1])
-    found = split(prepare(graph).graph, Parting({"first": half, "second": half}))
+    found = split(prepare(graph).graph, Partition({"first": half, "second": half}))
     assert [name for name, _ in found.graph.of_type(Sparse)] == ["pairs from part 0 to part 0", "pairs from part 1 to part 1"]
     assert [found.populations[p].index.tolist() for p in ("first part 0", "first part 1")] == [[0, 2], [1, 3]]
     assert [o for o, _ in found.graph.of_type(Output)] == ["y of second part 0", "y of second part 1"]
@@ -88,11 +88,11 @@ def test_a_part_that_nothing_leads_to_is_refused():
     one = Sparse(np.ones(1, np.float32), np.zeros(1, np.int32), np.array([0] + 12 * [1], np.int32), (12, 12))
     graph = prepare(layers(random, one)).graph
     with pytest.raises(UnreachedPartError, match="nothing leads to 'second part 1'"):
-        split(graph, Parting({"second": np.arange(12) % 2}))
+        split(graph, Partition({"second": np.arange(12) % 2}))
     biased = Sparse(one.weight, one.indices, one.indptr, one.shape, np.ones(12, np.float32))
     graph = prepare(layers(random, biased)).graph
     with pytest.raises(UnreachedPartError, match="part 1 of 'second' has the bias of 'between' but none of its weights"):
-        split(graph, Parting({"second": np.arange(12) % 2}))
+        split(graph, Partition({"second": np.arange(12) % 2}))
 
 
 @settings(max_examples=20, deadline=None)
@@ -101,15 +101,15 @@ def test_weights_of_the_parts_are_those_of_the_whole_and_find_their_way_back(see
     random = np.random.default_rng(seed)
     graph = sparse_recurrent(np.random.default_rng(3))
     whole = lower(graph)
-    parting = Parting({"hidden": random.integers(0, parts, 40)}, {"hidden": random.permutation(40)})
+    partition = Partition({"hidden": random.integers(0, parts, 40)}, {"hidden": random.permutation(40)})
     try:
-        found = prepare(graph).lower(whole, parting)
+        found = prepare(graph).lower(whole, partition)
     except UnreachedPartError:
         return
-    members = parting.members("hidden")
-    assert all((np.diff(parting.places["hidden"][some]) > 0).all() for some in members)
+    members = partition.members("hidden")
+    assert all((np.diff(partition.places["hidden"][some]) > 0).all() for some in members)
     loop = dense_weight(graph.operation("loop"))
-    cut = split(prepare(graph).graph, parting)
+    cut = split(prepare(graph).graph, partition)
     for s, columns in enumerate(members):
         for t, rows in enumerate(members):
             name = f"loop from part {s} to part {t}" if len(members) > 1 else "loop"

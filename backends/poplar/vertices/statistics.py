@@ -1,0 +1,46 @@
+"""Vertices that compute, for each block, mean and variance of the values of a batch normalisation; the host merges those of all blocks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.compiler.ir.step_program import OutputInfo
+from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
+
+MOMENTS: Final = "block_moments"
+"""Compute set of these vertices, after the forward pass."""
+MOMENTS_TITLE: Final = "N1 moments"
+
+
+def moments_name(output: OutputInfo) -> str:
+    """Return the tensor with the moments of the blocks."""
+    return f"{output.record}_moments"
+
+
+def add_moments(net: PoplarNetwork, assembly: Assembly, population: str, output: OutputInfo, cells: str) -> None:
+    """Add a vertex on each block of a population for the moments of `cells`, a record that only these vertices read."""
+    assembly.forget("forward", cells)
+    name = moments_name(output)
+    assembly.variable("Parts", name, f'layout.block_moments({population}, "{name}")', f"mean and squared distances: {output.label}")
+    assembly.tensors.append(f'tensor("{name}", SNNC_RESULT, {{{name}.all.numElements()}}, {name}.all, {{}}, false);')
+    vertex = block_moments(net.costs)
+    values = {"values": f"{cells}[b.index]", "found": f"{name}[b.index]", "rows": "STEPS * b.samples", "count": "b.count"}
+    loop = ("Block", "b", f"{population}.blocks", MOMENTS, class_name(vertex), "b.tile")
+    assembly.loop("statistics", VertexLoop(output.label, *loop, connected(vertex, values)))
+
+
+def moments_codelets(net: PoplarNetwork) -> list[Body]:
+    """Return the template data of the codelet, if the program uses it."""
+    return [{"template": MOMENTS, "vertex": block_moments(net.costs)}] if net.described.measured else []
+
+
+def moments_of_outputs(net: PoplarNetwork) -> list[Body]:
+    """Return, for ``project.json``, each measured output with the first neuron, neurons and samples of its blocks."""
+    found: list[Body] = []
+    for placed in net.plan.populations:
+        for output in net.measured(placed.id):
+            blocks = [[b.first, b.count, b.samples] for b in placed.blocks]
+            found.append({"id": output.id, "tensor": moments_name(output), "shape": list(output.shape), "blocks": blocks})
+    return found

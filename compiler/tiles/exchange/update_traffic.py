@@ -1,0 +1,70 @@
+"""Exchange of an update: shares of gradients, the learning rate and the clipping factor."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import column_groups
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all
+from snnc.compiler.tiles.mapped.network import learned_rows, learned_scalars
+
+RATES: Final = 2 * FLOAT
+"""Bytes of the two numbers that every update reads: the learning rate and a correction."""
+
+
+def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange before U1: replicas gather shares of the gradients; tiles read the learning rate, if no later step sends it."""
+    traffic = rates_to_updates(layout)
+    traffic.merge(shares_of_gradients(layout))
+    return traffic
+
+
+def rates_to_updates(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which tiles read the learning rate, if no later step sends it."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    if not layout.problem.network.square or layout.problem.network.scaled:
+        _add_rates(layout, traffic, RATES)
+    return traffic
+
+
+def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange in which replicas gather their shares of the gradients, and one tile those of scalar parameters."""
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        for rows in learned_rows(layer):
+            between_replicas(layout, traffic, where, rows, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+            away = where.tiles != where.tiles[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
+    return traffic
+
+
+def factor_to_updates(layout: Layout) -> ExchangeTraffic:
+    """Return the exchange before an update that clips to a norm: every tile reads the learning rate and the factor."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    for size in (RATES, FLOAT):
+        _add_rates(layout, traffic, size)
+    return traffic
+
+
+def _add_rates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
+    updates = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for layer in layout.problem.network.layers:
+        if learned_rows(layer):
+            updates[layout.range_of(layer).tiles] = True
+    for found in layout.owned if layout.exact else ():
+        updates[found.owners.tile[found.owners.learned]] = True
+    updates[0] = False
+    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # the reciprocal loss scale
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size + more)
+    if size == RATES and layout.problem.network.rounding == "stochastic":
+        send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update

@@ -1,0 +1,84 @@
+"""Tables of an indexed map on tiles and the sizes of these, computed once for all connections that have this map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.indexed.holdings import Profile, amounts, measure
+from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
+
+KEPT: Final = 4
+"""Number of cuts whose tables are cached while placements are compared."""
+Side: TypeAlias = Literal["target", "source"]
+
+
+@dataclass(frozen=True, eq=False)
+class MapCuts:
+    """The tables of `map` on the tiles of its target, and on those of its source, for the latest cuts of these populations."""
+
+    map: IndexedMap
+    _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
+    _forms: dict[tuple[Side, bytes, int], TableForm] = field(default_factory=dict)
+    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def target(self) -> Profile:
+        """Measured amounts on the target's side."""
+        return _profile(self.map, "target")
+
+    @cached_property
+    def source(self) -> Profile:
+        """Measured amounts on the source's side."""
+        return _profile(self.map, "source")
+
+    def tables(self, side: Side, where: TileRange) -> IndexTables:
+        """Return the tables of one replica of a population placed on `where`."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._tables:
+            first, count = _groups(where)
+            if len(self._tables) >= KEPT:
+                self._tables.clear()
+            self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
+            self._forms[key] = self._tables[key].form
+        return self._tables[key]
+
+    def form(self, side: Side, where: TileRange) -> TableForm:
+        """Return the form of the tables of a population placed on `where`."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._forms:
+            self._forms[key] = self.tables(side, where).form
+        return self._forms[key]
+
+    def amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
+        """Return the amounts of each column group of a replica; `rate`: events of each source, if they differ."""
+        key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
+        if key not in self._measured:
+            if len(self._measured) >= KEPT:
+                self._measured.clear()
+            self._measured[key] = amounts(self.tables(side, where), rate)
+        return self._measured[key]
+
+
+def _groups(where: TileRange) -> tuple[Ints, Ints]:
+    """Return the first neuron and the number of neurons of every column group of a replica."""
+    found, begin = [], 0
+    for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
+        found += [(begin + first, count) for first, count in split(neurons, groups)]
+        begin += neurons
+    array = np.array(found, dtype=np.int64)
+    return array[:, 0], array[:, 1]
+
+
+@lru_cache(maxsize=64)
+def _profile(found: IndexedMap, side: Side) -> Profile:
+    """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
+    if side == "target":
+        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
+    return measure(lambda first, count: source_tables(found, first, count), found.inputs)

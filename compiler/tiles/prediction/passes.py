@@ -1,0 +1,50 @@
+"""Supersteps of an update with batch normalisation, which runs forward and backward several times.
+
+For each level of normalisations, an update runs forward once more to compute their statistics, and backward once more to compute the sums
+for the gradient through them (docs/decisions/0058-batch-normalisation-on-tiles.md). The optimiser and the copies of weights run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.gradients.update_steps import GRADIENTS
+from snnc.compiler.tiles.memory.lifetimes import PRIVATE_SUMS, SHARED_SUMS
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
+from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
+
+MOMENTS: Final = "forward: moments"
+"""Mean and variance of the values of batch normalisations, after the forward passes that measure them."""
+
+
+def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """Return the superstep in which blocks compute the moments of their values, if any."""
+    problem, load = layout.problem, Load(layout.problem)
+    if not problem.network.measured:
+        return ()
+    for layer in (layer for layer in problem.network.layers if layer.measured):
+        for shape in layout.shapes(layer):
+            cycles = block_moments(problem.costs).cycles({"rows": problem.steps * shape.samples, "count": shape.columns})
+            load.add(layout.range_of(layer).tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    return (SuperstepDraft(MOMENTS, "forward", 1, load, ExchangeTraffic.none(problem)),)
+
+
+def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
+    """Return how often an update runs each part of a training step, without the optimiser."""
+    passes = problem.network.passes
+    again = passes * problem.repeats_forward
+    return {"forward": 1 + passes + again, "loss": 1 + again, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}
+
+
+def in_passes(problem: MappingProblem, steps: Sequence[SuperstepDraft]) -> tuple[SuperstepDraft, ...]:
+    """Return `steps`, each with its runs in an update."""
+    if not problem.network.passes:
+        return tuple(steps)
+    times = runs_of_parts(problem)
+    sums = dict.fromkeys((PRIVATE_SUMS, SHARED_SUMS, GRADIENTS), times["backward"]) | {MOMENTS: problem.network.passes}
+    return tuple(replace(step, runs=step.runs * sums.get(step.name, times[step.part])) for step in steps)

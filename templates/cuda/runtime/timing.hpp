@@ -1,0 +1,106 @@
+// Times of kernels, measured between events in their stream.
+#ifndef SNNC_TIMING_HPP
+#define SNNC_TIMING_HPP
+
+#include "streams.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace snnc {
+namespace device {
+
+#if defined(SNNC_ON_HOST)
+
+/// A point in time. In a check on the CPU, kernels run immediately, so the host's clock measures them.
+class Moment {
+public:
+  void record() { at = std::chrono::steady_clock::now(); }
+  void wait() {}
+  double seconds_after(const Moment &before) const { return std::chrono::duration<double>(at - before.at).count(); }
+
+private:
+  std::chrono::steady_clock::time_point at;
+};
+
+#else
+
+/// A point in time in the current stream.
+class Moment {
+public:
+  Moment() { check(cudaEventCreate(&event), "an event"); }
+  Moment(const Moment &) = delete;
+  Moment &operator=(const Moment &) = delete;
+  ~Moment() { cudaEventDestroy(event); }
+  void record() { check(cudaEventRecord(event, stream()), "an event"); }
+  void wait() { check(cudaEventSynchronize(event), "a kernel"); }
+  double seconds_after(const Moment &before) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, before.event, event), "the time of a kernel");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+private:
+  cudaEvent_t event{};
+};
+
+#endif
+
+/// Sums the times of a session's kernels over training steps. A kernel's time lasts until the next one begins, so it includes the gap between them.
+class KernelTimes {
+public:
+  bool running() const { return runs; }
+  void start() {
+    runs = true;
+    used = 0;
+  }
+  /// The time of a kernel begins, and that of the previous one ends; a negative number is not counted.
+  void begin(int kernel) {
+    if (!runs)
+      return;
+    if (used == marks.size())
+      marks.emplace_back(0, std::make_unique<Moment>());
+    marks[used].first = kernel;
+    marks[used++].second->record();
+  }
+  /// Waits for the kernels of a step, and adds their times.
+  void finish(int kernels) {
+    if (!std::exchange(runs, false) || used == 0)
+      return;
+    sums.resize(static_cast<std::size_t>(kernels), -1);
+    marks[used - 1].second->wait();
+    for (std::size_t i = 0; i + 1 < used; ++i)
+      if (marks[i].first >= 0) {
+        double &sum = sums[static_cast<std::size_t>(marks[i].first)];
+        sum = (sum < 0 ? 0 : sum) + marks[i + 1].second->seconds_after(*marks[i].second);
+      }
+    ++steps;
+  }
+  /// Forgets a step that failed.
+  void stop() { runs = false; }
+
+  /// Returns the microseconds of each kernel per step as JSON; null for a kernel that was not timed. Empty if no step was timed.
+  std::string text() const {
+    if (steps == 0)
+      return {};
+    std::string found = ", \"timed_steps\": " + std::to_string(steps) + ", \"kernel_us\": [";
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      found += (i == 0 ? "" : ", ") + (sums[i] < 0 ? std::string("null") : std::to_string(1e6 * sums[i] / steps));
+    return found + "]";
+  }
+
+private:
+  std::vector<std::pair<int, std::unique_ptr<Moment>>> marks;
+  std::size_t used = 0;
+  std::vector<double> sums;
+  int steps = 0;
+  bool runs = false;
+};
+
+} // namespace device
+} // namespace snnc
+
+#endif
