@@ -94,6 +94,14 @@ def plans_as_for_users(monkeypatch):
 
 
 @pytest.fixture(scope="module")
+def cpu_projects_as_for_users():
+    """Compile the networks of a file's CPU projects as for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu_build, "OWN_LEVEL", cpu_build.LEVEL)
+        yield
+
+
+@pytest.fixture(scope="module")
 def codelets_as_for_users():
     """Compile the codelets of a file's tests as for users."""
     with pytest.MonkeyPatch.context() as patch:

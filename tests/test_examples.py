@@ -113,7 +113,7 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
 
 @pytest.mark.representative(*OFTEN)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script):
+def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script, cpu_projects_as_for_users):
     if name == "torchrun":
         pytest.importorskip("torch")
     said = run_script(EXAMPLES / name / f"{name}.py", tmp_path)

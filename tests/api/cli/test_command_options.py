@@ -185,6 +185,7 @@ PASSED: dict[str, dict[str, To]] = {
         "resume": To("", "snnc.project.resuming:settings_for", "given", ("resume", True)),
         "seed": To("5", FIT, "seed", 5),
         "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
+        "time_kernels": To("", "snnc.session:Session.time_kernels", "self", ("timing", None)),
         "trust": To("", "snnc.cli.commands.train:permitted", "trust", True),
     },
     "verify": {

@@ -12,6 +12,7 @@ from snnc.cli import main as cli
 from snnc.compiler.ir.graph import Linear
 from snnc.errors import EstimateError, ExploreError, ProjectFolderError
 
+pytestmark = pytest.mark.usefixtures("cpu_projects_as_for_users")
 TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
 """Tests that train share a program."""
 

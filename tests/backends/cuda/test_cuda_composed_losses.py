@@ -8,7 +8,7 @@ from cuda_projects import opened
 
 from snnc.backends.reference.engine import ReferenceEngine
 
-QUICK = (composed_losses.SUMS[1], "mse_last_membrane:targets=values,lengths,classes=2")
+QUICK = (composed_losses.SUMS[1],)
 
 
 @pytest.mark.parametrize("text", [text if text in QUICK else pytest.param(text, marks=pytest.mark.wide) for text in composed_losses.ALL])

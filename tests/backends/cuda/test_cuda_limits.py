@@ -43,7 +43,7 @@ def wide(random, inputs=1500, hidden=150):
     return as_graph(net)
 
 
-@pytest.mark.representative("1-random")
+@pytest.mark.wide
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("clusters", [0, 1])
 def test_wide_rows_and_clusters_of_blocks_drop_the_same_spikes(policy, clusters):

@@ -30,6 +30,7 @@ def test_gradients_equal_those_of_the_reference(name):
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.wide
 def test_the_cases_cover_what_they_name():
     plan = windowed("two chips, further windows").plan
     assert plan.chips_used == 2
