@@ -8,7 +8,8 @@ from typing import Any
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
-from snnc.compiler.tiles.mapped.network import describe, learned_elements
+from snnc.compiler.tiles.mapped.learned import learned_elements
+from snnc.compiler.tiles.mapped.network import describe
 
 
 def summarise(program: StepProgram) -> dict[str, Any]:

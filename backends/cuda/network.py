@@ -105,17 +105,7 @@ def network_context(
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
-        "updates": [
-            {
-                "name": p,
-                "learned": f"{p}_learned",
-                "numbers": max(1, program.parameters[p].value.size),
-                "group": groups.get(p),
-                "rounding": rounded_update(program, p),
-                "remains": keeps_remainder(program, p),
-            }
-            for p in learned
-        ],
+        "updates": [_update(program, p, groups.get(p)) for p in learned],
         "groups": group_literals(program),
         "tables": len(steps.connections.tables.tables),
         "record": record,
@@ -125,6 +115,18 @@ def network_context(
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.connections.tables.tables
+
+
+def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
+    """Return the template data of the update of a parameter in an optimiser's group."""
+    return {
+        "name": parameter,
+        "learned": f"{parameter}_learned",
+        "numbers": max(1, program.parameters[parameter].value.size),
+        "group": group,
+        "rounding": rounded_update(program, parameter),
+        "remains": keeps_remainder(program, parameter),
+    }
 
 
 def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:

@@ -15,7 +15,8 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_g
 from snnc.compiler.tiles.codelets.block_codelets import block_loops
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.indexed.halvings import expected_halvings
-from snnc.compiler.tiles.mapped.network import Layer, Link, half_elements, learned_elements
+from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements
+from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half

@@ -22,7 +22,8 @@ from snnc.compiler.ir.plan import BusPlan, LayerFlow, Plan, PlanTraffic, Relay
 from snnc.compiler.machines.chip_links import Flows, Routes
 from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
-from snnc.compiler.tiles.mapped.network import MappedNetwork, learned_elements
+from snnc.compiler.tiles.mapped.learned import learned_elements
+from snnc.compiler.tiles.mapped.network import MappedNetwork
 from snnc.compiler.tiles.schedule.buses import whole_words
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import column_groups
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all
-from snnc.compiler.tiles.mapped.network import learned_rows, learned_scalars
+from snnc.compiler.tiles.mapped.learned import learned_rows, learned_scalars
 
 RATES: Final = 2 * FLOAT
 """Bytes of the two numbers that every update reads: the learning rate and a correction."""

@@ -12,7 +12,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, parameter_groups, shares_of
-from snnc.compiler.tiles.mapped.network import learned_rows, learned_scalars
+from snnc.compiler.tiles.mapped.learned import learned_rows, learned_scalars
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update

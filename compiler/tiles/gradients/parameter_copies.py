@@ -16,7 +16,8 @@ from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
 from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
-from snnc.compiler.tiles.mapped.network import Link, learned_parameters
+from snnc.compiler.tiles.mapped.learned import learned_parameters
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.vertices.loops import cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
 

@@ -23,7 +23,8 @@ from snnc.compiler.tiles.exchange.update_traffic import factor_to_updates, gradi
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.tiles.mapped.network import Layer, LearnedRows, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.learned import LearnedRows, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft

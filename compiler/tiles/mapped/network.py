@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
@@ -451,54 +451,10 @@ def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
 
 
-def learned_elements(layer: Layer) -> Mapping[str, int]:
-    """Return the learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
-    found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
-    return {**found, "bias": layer.learnable_neuron_parameters}
-
-
-class LearnedRows(NamedTuple):
-    """Number of values per neuron of a learned parameter, and whether they are float16."""
-
-    rows: int
-    half: bool
-
-
-def learned_parameters(layer: Layer) -> list[LearnedRows]:
-    """Return every learned parameter with values for each neuron: as many as inputs for a dense connection, else 1."""
-    links = [
-        LearnedRows(link.inputs if link.dense else 1, link.half)
-        for link in layer.incoming
-        if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
-    ]
-    return links + [LearnedRows(1, False)] * layer.learnable_neuron_parameters
-
-
-def learned_rows(layer: Layer) -> list[int]:
-    """Return the number of values per neuron of each of the :func:`learned_parameters`."""
-    return [found.rows for found in learned_parameters(layer)]
-
-
-def half_elements(layer: Layer) -> int:
-    """Return the number of learned float16 values per neuron."""
-    return sum(found.rows for found in learned_parameters(layer) if found.half)
-
-
-def learned_scalars(layer: Layer) -> int:
-    """Return the number of learned parameters with one value for all neurons."""
-    return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
-
-
 __all__ = [
     "BusSource",
     "Layer",
-    "LearnedRows",
     "Link",
     "MappedNetwork",
     "describe",
-    "half_elements",
-    "learned_elements",
-    "learned_parameters",
-    "learned_rows",
-    "learned_scalars",
 ]

@@ -15,7 +15,8 @@ from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, e
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
-from snnc.compiler.tiles.mapped.network import Layer, half_elements, learned_elements, learned_scalars
+from snnc.compiler.tiles.mapped.learned import half_elements, learned_elements, learned_scalars
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.lifetimes import (
     AGAIN_NEURONS,
     BACKWARD,

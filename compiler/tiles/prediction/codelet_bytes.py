@@ -20,7 +20,8 @@ from snnc.compiler.tiles.codelets.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
-from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers

@@ -21,7 +21,8 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
 from snnc.compiler.tiles.gradients.update_steps import least_update
-from snnc.compiler.tiles.mapped.network import Layer, learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.learned import learned_parameters, learned_scalars
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
 from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
