@@ -112,7 +112,6 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
     assert tried.count("right") == 2
 
 
-@pytest.mark.wide
 def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, monkeypatch):
     opened, spans = lines.opened, {}
 

@@ -209,7 +209,6 @@ def test_the_capacity_that_training_needs_is_counted_after_each_epoch():
     )
 
 
-@pytest.mark.wide
 def test_rows_that_train_give_an_accuracy_for_each_seed_and_epoch():
     assert len(train_depth(2, 10.0, 2, samples=96, epochs=1)["accuracy"]) == 2
     assert [len(curve) for curve in train_neuron_model("Synaptic", 1, samples=96, epochs=2)["accuracy"]] == [2]

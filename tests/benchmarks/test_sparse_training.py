@@ -34,7 +34,6 @@ def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(scripts
     assert polarities.min() > 0
 
 
-@pytest.mark.wide
 def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
     script, made = scripts
     for name, value in {"STEPS": 20, "BATCH": 16}.items():

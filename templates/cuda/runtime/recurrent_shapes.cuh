@@ -69,7 +69,8 @@ template <class Way, class Shape> CoreShape<typename Way::Net> core_shape(const 
   return made;
 }
 
-template <class Way, class... Shapes> CoreShapes<typename Way::Net> core_shapes_of(ShapeList<Shapes...>) {
+/// Static, because a process shares the variables of other functions among the projects that it loads, whose networks have the same names.
+template <class Way, class... Shapes> static CoreShapes<typename Way::Net> core_shapes_of(ShapeList<Shapes...>) {
   static const CoreShape<typename Way::Net> all[] = {core_shape<Way>(Shapes())...};
   return {all, sizeof...(Shapes)};
 }

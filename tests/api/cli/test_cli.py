@@ -202,7 +202,6 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
     assert json.loads(capsys.readouterr().out)["plan"]["activity"] == "measured on d.npz"
 
 
-@pytest.mark.wide
 def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
     net = snnc.Sequential(6, snnc.Dense(900), snnc.LIF(beta=0.8), snnc.Dense(400), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
     snnc.compile(net, loss="ce_mean_membrane", batch=10, output=tmp_path / "p").close()

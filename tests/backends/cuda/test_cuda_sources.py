@@ -1,6 +1,8 @@
 """Sources of an emitted CUDA project: those of a network are small, and compiled separately, because users wait for them."""
 
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -68,3 +70,12 @@ def test_only_the_source_that_differs_is_compiled_again(tmp_path, monkeypatch):
     first, second = dict(keys[: len(keys) // 2]), dict(keys[len(keys) // 2 :])
     assert first.keys() == second.keys() >= set(NETWORK_SOURCES)
     assert {name for name in first if first[name] != second[name]} == {"network.cpp"}
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_projects_of_a_process_share_nothing_that_depends_on_a_network(project):
+    """A unique symbol (type u) is that of the first library that a process loads, even if networks have different data of the same name."""
+    command = ["nm", "--dynamic", "--demangle", "--defined-only", build_host_check(project)]
+    symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(symbols) > 100
+    assert [line for line in symbols if " u " in line and "network::" in line] == []

@@ -128,7 +128,6 @@ int main(int argc, char **argv) {
 """
 
 
-@pytest.mark.wide
 def test_what_older_compilers_took_and_programs_have_from_boost_builds(cases, tmp_path):
     (tmp_path / "tools.hpp").write_text(TOOLS)
     host = tmp_path / "older.cpp"

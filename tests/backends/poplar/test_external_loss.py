@@ -54,7 +54,7 @@ def data(case, seed):
     return inputs, random.normal(size=(STEPS, BATCH, *shape)).astype(np.float32)
 
 
-@pytest.mark.wide
+@pytest.mark.representative("segments that run again")
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, name):
     make, target, options = CASES[name]

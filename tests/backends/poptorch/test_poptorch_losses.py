@@ -55,7 +55,7 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
         np.testing.assert_allclose(module["scores_of"](theirs.detach()).numpy(), scores, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.wide
+@pytest.mark.representative("mse_last_membrane:targets=values,lengths,classes=2")
 @pytest.mark.parametrize("text", WHOLE)
 def test_two_updates_are_those_of_the_reference(tmp_path, text):
     case = made(tmp_path / "package", text)

@@ -148,7 +148,6 @@ def test_the_factor_is_saved_with_the_optimizer(tmp_path):
         np.testing.assert_array_equal(again.state_dict()[name], value)
 
 
-@pytest.mark.wide
 def test_deltas_of_16_bits_are_scaled_too():
     plain, scaled = (program_of(o) for o in (BASE["sgd"], replace(BASE["sgd"], loss_scale=LossScale(2.0**20, dynamic=False))))
     batch = data(plain)
