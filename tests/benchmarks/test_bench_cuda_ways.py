@@ -96,7 +96,6 @@ def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it
     assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.STORED_TRIAL), ("right", ways.TRIAL)]
 
 
-@pytest.mark.wide
 def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, files, monkeypatch):
     opened, tried = lines.opened, []
 

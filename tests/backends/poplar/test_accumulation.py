@@ -58,7 +58,6 @@ def test_an_update_from_several_batches_is_that_of_one_batch_of_all_samples(tmp_
     assert engine.get_optimizer().updates == 3
 
 
-@pytest.mark.wide
 def test_batches_alone_and_broken_updates_leave_nothing_behind(tmp_path):
     project = made(tmp_path, *CASES["groups"])
     plain = made(tmp_path / "plain", recurrent, replace(CASES["groups"][1], accumulate=False))

@@ -53,7 +53,7 @@ def weights_of(program):
     return {c.weight for c in program.connections if c.kind in ROUNDED_KINDS and c.weight and program.parameters[c.weight].value.size > 1}
 
 
-@pytest.mark.representative("sparse")
+@pytest.mark.representative("sparse", "one to one")
 @pytest.mark.parametrize("name", CASES)
 def test_updates_equal_those_of_the_reference(tmp_path, name):
     """A float32 update may differ in its last bit; it then may go to the other neighbour, which is rare."""
@@ -126,7 +126,7 @@ def bytes_of_variables(plan, emulated):
 PLANNED = [(sparse_recurrent, "master"), (convolutional, "stochastic"), (partial(one_to_one, hidden=301), "stochastic")]
 
 
-@pytest.mark.wide
+@pytest.mark.representative("sparse_recurrent-master")
 @pytest.mark.parametrize(("make", "kind"), PLANNED)
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, make, kind):
     plan, emulated = planned_and_emulated(tmp_path, make, kind, ("weights",))

@@ -103,7 +103,7 @@ def test_the_names_of_parameters():
     assert {"input_to_lif_batchnorm_statistics.mean", "lif_to_lif2_batchnorm_statistics.var"} <= names
 
 
-@pytest.mark.representative("reference-*", "cpu-each step")
+@pytest.mark.representative("reference-*", "cpu-each step", "cuda-all steps")
 @pytest.mark.parametrize("each_step", [False, True], ids=["all steps", "each step"])
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda"])
 def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, monkeypatch):

@@ -198,7 +198,7 @@ SESSIONS = [
 ]
 
 
-@pytest.mark.wide
+@pytest.mark.representative("-0.4-False-random")
 @pytest.mark.parametrize(("window", "calibrated", "policy"), SESSIONS)
 def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window, calibrated, policy):
     (tmp_path / "small.toml").write_text(MACHINES["one.toml"])
