@@ -113,7 +113,7 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
     Raises
     ------
     BuildError
-        A file does not compile, a table was not written by this popc, or there is no vertex that can run.
+        A file does not compile, a table was not written by this popc, or no vertex can run.
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.

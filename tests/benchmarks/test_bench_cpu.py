@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +17,6 @@ from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
 from snnc.benchmarks.cpu.equality import UPDATES, adam, difference, write_answer
-from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
 from snnc.benchmarks.cpu.oracle import MARGIN, make_check, whole_step
 from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
@@ -229,16 +230,26 @@ def test_workers_get_their_threads(monkeypatch):
     assert 1 <= processors() <= os.cpu_count()
 
 
-def test_a_peak_of_memory_is_counted_from_its_reset():
-    if not reset_peak():
-        pytest.skip("this system cannot reset the peak of a process")
+PEAKS = """
+import numpy as np
+from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
+if reset_peak():
     base = resident_bytes()
     block = np.ones(60 * 2**17)
     grown = peak_bytes() - base
     del block
-    assert 50e6 < grown < 90e6
-    assert reset_peak()
-    assert peak_bytes() - base < 20e6
+    print(grown, reset_peak(), peak_bytes() - base)
+"""
+
+
+def test_a_peak_of_memory_is_counted_from_its_reset():
+    """In a process of its own: threads of libraries in this one may free memory meanwhile."""
+    printed = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True).stdout.split()
+    if not printed:
+        pytest.skip("this system cannot reset the peak of a process")
+    assert 50e6 < float(printed[0]) < 90e6
+    assert printed[1] == "True"
+    assert float(printed[2]) < 20e6
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
