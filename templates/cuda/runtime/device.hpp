@@ -9,15 +9,12 @@
 
 #if defined(SNNC_ON_HOST)
 #include "cuda_on_host.hpp"
-#define DEVICE inline
-#define ANYWHERE inline
-#define KERNEL
-#define KERNEL_OF(threads, blocks)
-#define UNROLL(count)
-#define WHOLE_GRID const
 #elif !defined(__CUDACC__)
 // The host's part of the program, compiled as plain C++: it needs types, and the addresses of kernels, but runs no device function.
 #include <cuda_runtime.h>
+#endif
+
+#if defined(SNNC_ON_HOST) || !defined(__CUDACC__)
 #define DEVICE inline
 #define ANYWHERE inline
 #define KERNEL
