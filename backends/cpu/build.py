@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, link_flags, machine_id, run_compiler
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 
 HOT: Final = (
@@ -82,7 +82,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
     headers = headers_of(folder)
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
     further = {"neurons.cpp": EQUATION_FLAGS}
-    sources = sources_in(folder, SOURCES)
+    sources, link = sources_in(folder, SOURCES), link_flags(command)
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in sources}
 
     def compile_one(name: str) -> Path:
@@ -93,6 +93,6 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*command, *every, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*command, *every, LEVEL, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return cached_file(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cpu-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)

@@ -21,6 +21,7 @@ from snnc.backends.toolchain.compilers import (
     cuda_compiler,
     digest,
     first_errors,
+    link_flags,
     machine_id,
     run_compiler,
 )
@@ -161,7 +162,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
     identity = [*every, compiler_version(command), machine_id()]
     headers = headers_of(folder)
-    sources = sources_in(folder, SOURCES)
+    sources, link = sources_in(folder, SOURCES), link_flags(command)
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
@@ -170,9 +171,9 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*every, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return cached_file(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cuda-host-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
 
 
 def resources(library: Path) -> list[KernelResources]:
