@@ -23,10 +23,14 @@ HOT: Final = (
     "windows.cpp",
     "readout.cpp",
     "neurons.cpp",
+    "optimizer.cpp",
+    "loss.cpp",
+    "lists.cpp",
 )
 """Sources in which a step spends its time; the slowest to compile come first."""
 PLAIN: Final = (
     "session_tensors.cpp",
+    "parameters.cpp",
     "cpu_session.cpp",
     "native_session.cpp",
     "session_inputs.cpp",
@@ -38,10 +42,12 @@ PLAIN: Final = (
 )
 """All other sources that projects share."""
 SOURCES: Final = (*HOT, *PLAIN)
-OWN: Final = ("network.cpp", "neurons.cpp")
-"""Sources that differ between projects."""
+OWN: Final = ("network.cpp", "neurons.cpp", "optimizer.cpp", "loss.cpp")
+"""Sources that differ between projects; networks that are trained in the same way share the last two."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++."""
+WITH_HEADERS: Final = ("network.cpp", "optimizer.cpp", "loss.cpp")
+"""Sources that use the precompiled headers: their own headers are among them, or read by them."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
@@ -87,7 +93,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
 
     def compile_one(name: str) -> Path:
         own = [*command, *every, levels[name], *further.get(name, ())]
-        if name == "network.cpp" and not flags:  # with additional flags, precompiling does not pay off
+        if name in WITH_HEADERS and not flags:  # with additional flags, precompiling does not pay off
             own += precompiled(folder, HEADERS, [*identity, level], own)
         return compiled(folder / name, keys[name], own)
 

@@ -1,6 +1,8 @@
 // The named tensors of a session: parameters, moments, gradients, records, labels.
 #include "cuda_session.hpp"
 
+#include "snnc_targets.hpp"
+
 #include <algorithm>
 
 namespace snnc {
