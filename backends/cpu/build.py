@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, link_flags, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, linker_flags, machine_id, run_compiler
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 
 HOT: Final = (
@@ -88,7 +88,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
     headers = headers_of(folder)
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
     further = {"neurons.cpp": EQUATION_FLAGS}
-    sources, link = sources_in(folder, SOURCES), link_flags(command)
+    sources, link = sources_in(folder, SOURCES), linker_flags(command)
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in sources}
 
     def compile_one(name: str) -> Path:

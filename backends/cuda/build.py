@@ -21,7 +21,7 @@ from snnc.backends.toolchain.compilers import (
     cuda_compiler,
     digest,
     first_errors,
-    link_flags,
+    linker_flags,
     machine_id,
     run_compiler,
 )
@@ -177,7 +177,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
     identity = [*every, compiler_version(command), machine_id()]
     headers = headers_of(folder)
-    sources, link = sources_in(folder, (*SOURCES, ON_HOST)), link_flags(command)
+    sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:

@@ -111,7 +111,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
     return flags
 
 
-def link_flags(command: Sequence[str]) -> list[str]:
+def linker_flags(command: Sequence[str]) -> list[str]:
     """Return the flags with which a compiler links fastest: gold links a project in half the time of the usual linker.
 
     Only for a compiler for this machine that is called by its own name: a cross compiler or zig has its own linker.

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from snnc.backends.toolchain.compilers import cuda_compiler, link_flags
+from snnc.backends.toolchain.compilers import cuda_compiler, linker_flags
 
 
 def executable(path):
@@ -53,7 +53,7 @@ def test_the_nvcc_of_the_wheel_is_found_after_all_others(monkeypatch, tmp_path):
 
 def test_only_a_compiler_for_this_machine_links_with_gold_and_only_if_gold_is_there(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert link_flags(["/usr/bin/g++"]) == []
+    assert linker_flags(["/usr/bin/g++"]) == []
     executable(tmp_path / "ld.gold")
-    assert link_flags(["/usr/bin/g++"]) == link_flags(["clang++"]) == ["-fuse-ld=gold"]
-    assert link_flags(["/usr/bin/aarch64-linux-gnu-g++"]) == link_flags(["python", "-m", "ziglang", "c++"]) == []
+    assert linker_flags(["/usr/bin/g++"]) == linker_flags(["clang++"]) == ["-fuse-ld=gold"]
+    assert linker_flags(["/usr/bin/aarch64-linux-gnu-g++"]) == linker_flags(["python", "-m", "ziglang", "c++"]) == []
