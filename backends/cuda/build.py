@@ -55,6 +55,8 @@ SOURCES: Final = (
 )
 ON_HOST: Final = "cuda_on_host.cpp"
 """Source that only checks on the CPU need: the fibers that run kernels."""
+ON_HOST_LEVEL: Final = "-O2"
+"""Its optimisation level: it is compiled once, and every operation of a kernel's thread that depends on others calls it."""
 KERNEL_HEADERS: Final = ("convolution.hpp", "learned.hpp", "limits.hpp", "recurrent_plan.hpp", "tensor_cores.hpp", "wiring.hpp")
 """Headers that a network's kernels include in every project; they are precompiled with g++ for checks on the CPU."""
 HEADERS: Final = (
@@ -183,7 +185,8 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     def compile_one(name: str) -> Path:
         used = HEADERS if name == "network.cpp" else KERNEL_HEADERS
         taken = precompiled(folder, used, identity, every) if name in NETWORK_SOURCES else []
-        return compiled(folder / name, keys[name], [*every, *taken, "-x", "c++"])
+        level = [ON_HOST_LEVEL] if name == ON_HOST else []
+        return compiled(folder / name, keys[name], [*every, *level, *taken, "-x", "c++"])
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])

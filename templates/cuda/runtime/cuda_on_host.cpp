@@ -49,16 +49,15 @@ struct Fiber {
   bool ended = true;
 };
 
-/// The running thread. It is no part of the machine, so that reading it needs no check whether the machine exists.
+/// The grid that runs, and the running thread. They are no part of the machine, so that reading them needs no check whether it exists.
+thread_local Grid grid{};
 thread_local unsigned running_thread = 0, running_block = 0;
 
 /// Runs all fibers of a kernel; every operating system thread has its own machine.
 class Machine {
 public:
-  static Machine &here() {
-    static thread_local Machine machine;
-    return machine;
-  }
+  /// The machine of the running grid.
+  static thread_local Machine *running;
 
   void run(const Grid &given, void (*kernel)(const void *of), const void *of) {
     if (given.threads == 0 || given.threads % WARP_LANES != 0)
@@ -68,17 +67,15 @@ public:
     grid = given;
     body = kernel;
     arguments = of;
+    running = this;
     const unsigned step = grid.together ? grid.blocks : grid.cluster;
     for (unsigned first = 0; first < grid.blocks; first += step)
       run_blocks(first, step);
   }
 
-  Grid grid{};
-
   BlockState &block() { return states[running_block - first_block]; }
   WarpState &warp() { return block().warps[running_thread / WARP_LANES]; }
-  unsigned cluster_rank() const { return running_block % grid.cluster; }
-  BlockState &block_of(unsigned rank) { return states[running_block - first_block - cluster_rank() + rank]; }
+  BlockState &block_of(unsigned rank) { return states[running_block - first_block - running_block % grid.cluster + rank]; }
 
   void wait(const volatile unsigned *counter, unsigned wanted) {
     Fiber &self = *fibers[at];
@@ -125,7 +122,7 @@ private:
   unsigned first_block = 0;
 
   static void enter() {
-    Machine &machine = here();
+    Machine &machine = *running;
     machine.body(machine.arguments);
     machine.fibers[machine.at]->ended = true;
     _longjmp(machine.scheduler, 1);
@@ -196,22 +193,27 @@ private:
   }
 };
 
+thread_local Machine *Machine::running = nullptr;
+
 } // namespace
 
-void run_all(const Grid &grid, void (*kernel)(const void *of), const void *of) { Machine::here().run(grid, kernel, of); }
+void run_all(const Grid &given, void (*kernel)(const void *of), const void *of) {
+  static thread_local Machine machine;
+  machine.run(given, kernel, of);
+}
 
 unsigned thread() { return running_thread; }
 unsigned block() { return running_block; }
-unsigned cluster_rank() { return Machine::here().cluster_rank(); }
-unsigned threads() { return Machine::here().grid.threads; }
-unsigned blocks() { return Machine::here().grid.blocks; }
-char *shared() { return reinterpret_cast<char *>(Machine::here().block().shared.data()); }
-char *shared_of(unsigned rank) { return reinterpret_cast<char *>(Machine::here().block_of(rank).shared.data()); }
+unsigned cluster_rank() { return running_block % grid.cluster; }
+unsigned threads() { return grid.threads; }
+unsigned blocks() { return grid.blocks; }
+char *shared() { return reinterpret_cast<char *>(Machine::running->block().shared.data()); }
+char *shared_of(unsigned rank) { return reinterpret_cast<char *>(Machine::running->block_of(rank).shared.data()); }
 
-void wait(const volatile unsigned *counter, unsigned wanted) { Machine::here().wait(counter, wanted); }
-void sync_block() { Machine::here().sync_block(); }
-void sync_cluster() { Machine::here().sync_cluster(); }
-const std::uint64_t *exchange(std::uint64_t number) { return Machine::here().exchange(number); }
+void wait(const volatile unsigned *counter, unsigned wanted) { Machine::running->wait(counter, wanted); }
+void sync_block() { Machine::running->sync_block(); }
+void sync_cluster() { Machine::running->sync_cluster(); }
+const std::uint64_t *exchange(std::uint64_t number) { return Machine::running->exchange(number); }
 
 } // namespace host
 

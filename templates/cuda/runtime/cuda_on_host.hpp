@@ -6,7 +6,8 @@
 #include <cstdint>
 
 namespace snnc {
-namespace host {
+// Hidden, because a process may load several projects, and because kernels then call these functions directly.
+namespace host __attribute__((visibility("hidden"))) {
 
 /// Blocks, threads per block, blocks per cluster, and bytes of shared memory per block. `together`: all blocks run concurrently, as in a
 /// cooperative launch; otherwise one cluster of blocks after another.
