@@ -15,8 +15,8 @@ struct StepResponse {
 
   StepResponse() = default;
   /// step(current, states, output) runs a step of one row of `stride` neurons in place; the population has `count` states.
-  template <class Step>
-  StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step) : StepResponse(steps, stride, count, call<Step>, &step) {}
+  template <class Step> StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step)
+      : StepResponse(steps, stride, count, call<Step>, &step) {}
 
 private:
   using Call = void (*)(const void *step, const float *current, float *const *states, float *output);

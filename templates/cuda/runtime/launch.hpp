@@ -129,8 +129,8 @@ void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_
   const void *function = address_of(kernel);
   if (shared > 0)
     allow_shared(function, shared);
-  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
-                                 dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
+  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                                 const_cast<void **>(pointers), shared, device::stream()),
                 "launch");
 }
 
@@ -212,8 +212,8 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   const void *function = address_of(kernel);
   allow_shared(function, shared);
-  device::check(cudaLaunchCooperativeKernel(function, dim3(static_cast<unsigned>(blocks)),
-                                            dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
+  device::check(cudaLaunchCooperativeKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                                            const_cast<void **>(pointers), shared, device::stream()),
                 "launch");
 }
 
