@@ -104,6 +104,10 @@ def emit_cpu(
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    halves = context["half_weights"]
-    more = (*(["float16.hpp"] if context["float16"] or halves else []), *(["half_weights.hpp"] if halves else []))
+    halves, states = context["half_weights"], context["half_states"]
+    more = [
+        *(["float16.hpp"] if context["float16"] or halves or states else []),
+        *(["half_weights.hpp"] if halves else []),
+        *(["half_states.hpp"] if states else []),
+    ]
     return rendered(whole, "cpu", (*FIXED, *more, *OWN), CONSTANTS)

@@ -27,7 +27,7 @@ _EACH: Final[Mapping[str, str]] = {
     "cos": "cosf",
     "min": "fminf",
     "max": "fmaxf",
-    "float16": "nearest_half",
+    "float16": "rounded_to_half",
 }
 """Functions that are called separately for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/halves.hpp``."""
 
