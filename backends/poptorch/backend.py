@@ -68,7 +68,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         HalfTargetError
-            The option half includes weights or states.
+            The option half includes weights.
         NormalisationError
             The program trains batch normalisations.
         UnsupportedOnPopTorchError
@@ -80,11 +80,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.neurons.library.dropout import is_dropout
 
-        if options.half is not None and options.half.states:
-            raise HalfTargetError(
-                "half includes states, but packages for PopTorch store states as float32; remove states from half, or compile for the "
-                "machine itself."
-            )
         if options.half is not None and options.half.weights is not None:
             raise HalfTargetError(
                 "half includes weights, but PopART stores and updates the weights of a package as float32; remove weights from half, or "
