@@ -23,8 +23,8 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
 
     `given` maps the author's names to numbers, or to arrays for one sample or for all samples.
 
-    Values of float16 states are rounded. A state that delayed connections also read is set in the population and in the output buffer. If states are parts of an array, such
-    as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
+    Values of float16 states are rounded. A state that delayed connections also read is set in the population and in the output buffer. If
+    states are parts of an array, such as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """States as float16 numbers: neuron equations that round every value assigned to a state.
 
-A state then behaves like a variable of type float16: an assignment rounds to the nearest float16 number, ties to even, and whatever reads the
-state afterwards, in this step (a threshold, an output) or in the next, reads the rounded number. Everything else is computed in float32.
+A state then behaves like a variable of type float16: an assignment rounds to the nearest float16 number, ties to even, and whatever reads
+the state afterwards, in this step (a threshold, an output) or in the next, reads the rounded number. All else is computed in float32.
 The derivative of rounding is 1.
 """
 

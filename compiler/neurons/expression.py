@@ -77,7 +77,7 @@ FUNCTIONS: Final[Mapping[str, int]] = {
 }
 """Number of arguments of each function."""
 ROUND: Final = "float16"
-"""x rounded to the nearest float16 number, ties to even, with the derivative 1. Only the lowering adds it, so users' text cannot contain it."""
+"""x rounded to the nearest float16 number, ties to even, with the derivative 1. The lowering adds it; users' text cannot contain it."""
 LOWERED: Final[Mapping[str, int]] = {**FUNCTIONS, ROUND: 1}
 """Functions of lowered equations, with their numbers of arguments."""
 
