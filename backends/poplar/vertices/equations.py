@@ -29,7 +29,7 @@ _EACH: Final[Mapping[str, str]] = {
     "max": "fmaxf",
     "float16": "rounded_to_half",
 }
-"""Functions that are called separately for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/halves.hpp``."""
+"""Functions that are called separately for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/half_states.hpp``."""
 
 
 def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:

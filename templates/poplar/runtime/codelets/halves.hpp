@@ -16,10 +16,4 @@ template <> [[maybe_unused]] inline float2 recall<float2>(const half *from) {
 }
 template <> [[maybe_unused]] inline float recall<float>(const half *from) { return recall<float2>(from)[0]; }
 
-/// Rounds to the nearest half value, ties to even.
-[[maybe_unused]] inline float rounded_to_half(float value) { return static_cast<float>(static_cast<half>(value)); }
-
-/// The values from an even position on, in pairs.
-[[maybe_unused]] inline half2 *in_pairs(half *values) { return reinterpret_cast<half2 *>(values); }
-
 } // namespace
