@@ -34,7 +34,7 @@ COMPILER_NAMES = {
     "short unsigned int": "unsigned short", "short int": "short", "long unsigned int": "unsigned long long", "long int": "long long",
     "long long unsigned int": "unsigned long long", "long long int": "long long", "_Float16": "half", "const": "",
 }  # fmt: skip
-"""Types as GCC spells them, by the names that Poplar uses."""
+"""Poplar's name of each type, by GCC's spelling."""
 COMPILER_NAME = re.compile(r"\b(?:" + "|".join(COMPILER_NAMES) + r")\b")
 COMPILER_VECTOR = re.compile(r"__vector\((\d+)\) ([\w ]+)")
 
