@@ -1,4 +1,4 @@
-"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
+"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction/prediction.py [--json FILE] [NET ...]``.
 
 Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
 the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also

@@ -1,4 +1,6 @@
-"""Predict the 12 logged nets of arXiv 2311.04386 running the published program: ``python benchmarks/scripts/logged.py [--json FILE]``.
+"""Predict the 12 logged nets of arXiv 2311.04386 running the published program.
+
+    python benchmarks/scripts/prediction/logged.py [--json FILE]
 
 For each net, the script prints the capacity K, the logged milliseconds, and the simulated events n0 and n1 of the hidden layers. It prints
 the predicted milliseconds at 6, 9 and 20 cycles per fragment for both clocks, and the ratio to the log at 9 cycles. Then it prints the same
