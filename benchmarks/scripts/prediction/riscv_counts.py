@@ -2,10 +2,10 @@
 
     python benchmarks/scripts/prediction/riscv_counts.py [--write]
 
-The script emits W1 for a gc200, compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit RISC-V core,
-finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An IPU's worker issues one
-bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The compiler is Debian's:
-``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
+The script emits W1 for a gc200 and compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit
+RISC-V core. It finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An
+IPU's worker issues one bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The
+compiler is Debian's: ``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
 """
 
 from __future__ import annotations
