@@ -110,8 +110,12 @@ def emit_cpu(
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
-    halves, trains = context["half_weights"], context["training"]
-    more = (*(["float16.hpp"] if context["float16"] or halves else []), *(["half_weights.hpp"] if halves else []))
+    halves, states, trains = context["half_weights"], context["half_states"], context["training"]
+    more = [
+        *(["float16.hpp"] if context["float16"] or halves or states else []),
+        *(["half_weights.hpp"] if halves else []),
+        *(["half_states.hpp"] if states else []),
+    ]
     names = (*FIXED, *more, *OWN, *(TRAINING if trains else ()))
     sources = [name for name in SOURCES if trains or name not in (LOSS, *TRAINING)]
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": sources}

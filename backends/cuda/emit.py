@@ -42,6 +42,7 @@ FIXED: Final = (
     "near_places.hpp",
     "spikes.hpp",
     "half.hpp",
+    "half_states.hpp",
     "products.hpp",
     "gradients.hpp",
     "wiring.hpp",
@@ -143,8 +144,9 @@ def emit_cuda(
 
 
 def _absent(context: Mapping[str, Any]) -> set[str]:
-    """Return the files of kernels that a network does not have; each would take compile time even if it were empty."""
+    """Return the files that a network does not need; one of kernels would take compile time even if it were empty."""
     cores, feedbacks = context["cores"], context["feedbacks"]
     absent = set() if feedbacks else {"network_feedbacks.cu"}
+    absent |= set() if context["half_states"] else {"half_states.hpp"}
     absent |= set() if cores else {"network_loops.cuh", "network_cores_forward.cu"}
     return absent if any(core.goes_back for core in cores) else absent | {"network_cores_backward.cu"}
