@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
 # These names let the discovery find and call compute() even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
-PRELUDE = ("-D__POPC__", "-include", "cstdint", KEEP_COMPUTE)
+PRELUDE = ("-D__POPC__", "-include", str(EMULATOR / "include/poplar/core/Codelets.hpp"), KEEP_COMPUTE)
 
 AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
 """On an IPU, `sin(x)` of a float is a float, whether <cmath> or <math.h> declares it."""

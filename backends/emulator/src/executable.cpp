@@ -119,6 +119,9 @@ void requireBinary(SerializationFormat format, const char *what) {
 
 } // namespace
 
+Executable::Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options)
+    : graph_(std::move(graph)), programs_(std::move(programs)), options_(std::move(options)) {}
+
 Executable Executable::deserialize(std::istream &stream, bool) {
   return loading([&] { return executableFrom(core::readFile(stream)); });
 }

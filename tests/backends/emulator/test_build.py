@@ -144,6 +144,16 @@ def test_a_program_that_does_not_compile_is_a_build_error_with_the_first_error(t
         build.compile_program([source], tmp_path / "broken")
 
 
+def test_names_of_special_functions_are_free_in_codelets(tmp_path):
+    """The library of IPUs has no std::beta; functions that it has are still there."""
+    source = tmp_path / "beta.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#include <cmath>\nusing namespace std;\nstatic float beta(float x, float) { return std::tgamma(x) + hypot(x, x) + erf(x); }\n"
+        "class Beta : public poplar::Vertex {\npublic:\n  poplar::InOut<float> x;\n  bool compute() { return *x = beta(*x, 2.0f), true; }\n};\n"
+    )
+    assert "vertex\tBeta\t" in popc.compile_codelets(source, build.library()).read_text()
+
+
 def test_without_a_compiler_the_error_names_what_was_looked_for(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
