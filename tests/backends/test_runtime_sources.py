@@ -52,7 +52,7 @@ SETTINGS = {
     for one in training_context(loss, optimizer)["settings"]
 }
 """Those of all losses and optimisers."""
-HALVES = ("halves", "half_weights", "half_updates")
+HALVES = ("halves", "half_states", "half_weights", "half_updates")
 
 
 def runtime(target):

@@ -266,6 +266,17 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 
 Order order_of_states(const Population &p) { return order_of_records(p, 1, 0); }
 
+Order order_of_half_states(const Population &p) {
+  Order order;
+  for (const Block &b : p.blocks)
+    for (std::size_t s = 0; s < b.samples; ++s) {
+      for (std::size_t c = 0; c < b.count; ++c)
+        order.push_back(static_cast<std::uint32_t>((b.sample + s) * p.neurons + b.first + c));
+      order.resize(order.size() + b.count % 2, NOWHERE);
+    }
+  return order;
+}
+
 Order order_of_weights(const Population &p, std::size_t inputs) {
   Order order;
   for (const Group &g : p.groups) { // groups of all replicas

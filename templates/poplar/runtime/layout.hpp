@@ -176,6 +176,9 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 /// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
 
+/// The same stored as half, in rows of even length.
+Order order_of_half_states(const Population &p);
+
 /// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then, if the number is odd, all rows of the last column.
 Order order_of_weights(const Population &p, std::size_t inputs);
 

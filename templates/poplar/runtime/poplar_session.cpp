@@ -206,8 +206,17 @@ void PoplarSession::parameter_of_blocks(const char *name, Dims shape, const popl
 }
 
 void PoplarSession::half_parameter(const char *called, Dims shape, const poplar::Tensor &on_device, Order order) {
-  const std::string name = called;
+  halves({called, SNNC_FLOAT32, SNNC_PARAMETER, shape}, on_device, std::move(order));
+}
+
+void PoplarSession::half_state(const char *called, Dims shape, const poplar::Tensor &on_device, Order order) {
+  halves({called, SNNC_FLOAT32, SNNC_STATE, shape}, on_device, std::move(order));
+}
+
+void PoplarSession::halves(TensorInfo info, const poplar::Tensor &on_device, Order order) {
   const std::size_t n = on_device.numElements();
+  const std::string name = info.name;
+  const bool parameter = info.role == SNNC_PARAMETER;
   graph.createHostRead(name, on_device);
   graph.createHostWrite(name, on_device);
   const auto get = [this, name, n, order](void *data) {
@@ -219,8 +228,8 @@ void PoplarSession::half_parameter(const char *called, Dims shape, const poplar:
       if (order[i] != NOWHERE)
         static_cast<float *>(data)[order[i]] = wide[i];
   };
-  const auto set = [this, name, n, order](const void *data) {
-    stale = true;
+  const auto set = [this, name, n, order, parameter](const void *data) {
+    stale = stale || parameter;
     std::vector<float> wide(n);
     for (std::size_t i = 0; i < n; ++i)
       wide[i] = order[i] == NOWHERE ? 0.0f : std::clamp(static_cast<const float *>(data)[order[i]], -65504.0f, 65504.0f);
@@ -229,7 +238,7 @@ void PoplarSession::half_parameter(const char *called, Dims shape, const poplar:
     engine->writeTensor(name, raw.data(), raw.data() + n);
   };
   zero_at_open.push_back(infos.size());
-  add({name, SNNC_FLOAT32, SNNC_PARAMETER, shape}, set, get);
+  add(std::move(info), set, get);
 }
 
 void PoplarSession::counter(const char *called, const poplar::Tensor &counts) {

@@ -105,6 +105,9 @@ protected:
   /// Adds a parameter that tiles store as half; the host sees floats, rounded to the nearest half value.
   void half_parameter(const char *name, Dims shape, const poplar::Tensor &on_device, Order order);
 
+  /// Adds initial values of states that tiles store as half; the host sees floats.
+  void half_state(const char *name, Dims shape, const poplar::Tensor &on_device, Order order);
+
   /// Adds counts in relays, exposed as their sum; setting it (to 0) resets them.
   void counter(const char *name, const poplar::Tensor &counts);
 
@@ -178,6 +181,9 @@ private:
   double seconds = 0, build_seconds = 0;
 
   void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
+
+  /// Adds floats that tiles store as half.
+  void halves(TensorInfo info, const poplar::Tensor &on_device, Order order);
 
   /// Adds an input, which cannot be read back.
   void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set);

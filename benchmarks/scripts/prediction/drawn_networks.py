@@ -1,0 +1,74 @@
+"""Compare predictions and emulation of random networks.
+
+    python benchmarks/scripts/prediction/drawn_networks.py [--seed S] [--nets 30] [--first 0]
+
+Networks, machines, inputs and options are drawn at random from the seed: dense, sparse and convolutional layers, recurrence, delays,
+values and spikes, windowed gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The
+script exits with 1 if, for any network, the predicted cycles of the second step differ by more than 5 % from the emulated ones, or the
+predicted bytes of the fullest tile by more than 1 %. The prediction is derived from the plan, and the emulated program counts its own
+cycles, both by the same model of the machine; neither was measured on hardware.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from prediction import compare, table
+from prediction_nets import mixed_case, random_case
+
+from snnc.compiler.errors import SnncError
+
+CYCLES: Final = 0.05
+BYTES: Final = 0.01
+"""Largest accepted deviations of predictions from the emulated numbers, relative to the emulated numbers."""
+SPACING: Final = 10_000
+"""Distance between the first network numbers of consecutive seeds."""
+
+
+def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str, tuple[float, float]]]]:
+    """Yield the name and the (predicted, emulated) numbers of networks `first` to `nets` of a seed, alternately mixed and dense ones.
+
+    A network that does not fit its machine is skipped and not replaced.
+    """
+    for number in range(first, nets):
+        kind, case_of = ("mixed", mixed_case) if number % 2 == 0 else ("random", random_case)
+        own = SPACING * seed + number
+        try:
+            yield f"{kind}:{own}", compare(case_of(own))
+        except SnncError as error:
+            print(f"{kind}:{own}: {error.text}", file=sys.stderr)
+
+
+def outside(found: dict[str, tuple[float, float]]) -> list[str]:
+    """Return the deviations outside the limits, as text."""
+    said = []
+    for what, limit in (("cycles", CYCLES), ("peak bytes", BYTES)):
+        predicted, emulated = found[what]
+        if abs(predicted - emulated) > limit * emulated:
+            said.append(f"{what}: predicted {predicted:,.0f}, emulated {emulated:,.0f}, {100 * (predicted / emulated - 1):+.1f} %")
+    return said
+
+
+def main() -> None:
+    """Draw and compare networks, and print those outside the limits."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--nets", type=int, default=30)
+    parser.add_argument("--first", type=int, default=0, help="skip the networks before this one")
+    chosen = parser.parse_args()
+    found = {}
+    for name, one in drawn(chosen.seed, chosen.nets, chosen.first):
+        found[name] = one
+        print(f"{name}: {'; '.join(outside(one)) or 'as predicted'}", flush=True)
+    table(found)
+    failed = [name for name, one in found.items() if outside(one)]
+    within = f"{len(found) - len(failed)} of {len(found)} networks"
+    print(f"{within} within {100 * CYCLES:g} % of cycles and {100 * BYTES:g} % of bytes; outside: {failed}")
+    raise SystemExit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

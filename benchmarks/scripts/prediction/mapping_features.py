@@ -1,0 +1,137 @@
+"""Predict the gain of each optional feature of the mapper: ``python benchmarks/scripts/prediction/mapping_features.py [FEATURE ...]``.
+
+Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
+its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
+that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has a table with deleted features.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import exp, log
+from typing import Any, Final
+from unittest.mock import patch
+
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.nets import benchmark
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.placement.placement import SHARES
+from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.placing import map_graph
+from snnc.driver.lowering import lower_graph
+from snnc.options.compile_options import options
+
+TILES: Final = "snnc.compiler.tiles."
+SPARSE: Final = ("dvs-conv", "random-10k", "clusters-10k")
+"""Networks with tables of connections."""
+DENSE: Final = ("w1", "w1-ff", "w2", "logged-h2-a10", "shd-n2-b3-a5", "shd-n8-b3-a5", "shd-x2-n2-a5")
+ALL: Final = (*DENSE, *SPARSE)
+LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
+"""Networks that do not fit without a memory feature."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """An optional feature of the mapper, which offers it an alternative.
+
+    Attributes
+    ----------
+    function
+        The function that offers the alternative, relative to ``snnc.compiler.tiles``.
+    instead
+        Its replacement, which offers nothing.
+    nets
+        Benchmark networks that can use it.
+    """
+
+    function: str
+    instead: Any
+    nets: tuple[str, ...] = ALL
+
+
+FEATURES: Final[Mapping[str, Feature]] = {
+    "relays beside neurons": Feature("mapper._fused", lambda search: iter(()), DENSE),
+    "bits on relays": Feature("request_search.with_bits", lambda problem: iter([problem])),
+    "gradients in windows": Feature("request.MappingRequest._windowed", lambda request: (frozenset(),), DENSE),
+    "windows by activity": Feature("request.MappingRequest._sizes", lambda request, windowed: iter([(None, None)])),
+    "even shares of samples": Feature("placement.choices._unpaired", lambda *cut: iter(())),
+    "shared tiles": Feature("search.search.sharing_tiles", lambda *problem: [], SPARSE),
+    "orders of channels": Feature("planning.ordering.movable", lambda program: False, ("dvs-conv",)),
+    "parts": Feature("planning.parting._tried", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
+    "skipping of zeros": Feature("mapped.network.reads_sparse_values", lambda *connection: False, ("dvs-conv",)),
+    "balance of parts": Feature("placement.placement.SHARES", SHARES[:1]),
+    "local search": Feature("mapper.EFFORT", 0),
+    "segments": Feature("request.MappingRequest.ways", lambda request: (), tuple(LARGE)),
+}
+
+
+def planned(case: Benchmark) -> Plan:
+    """Plan a benchmark network: networks of the published program drop events beyond its capacities, the others drop none."""
+    machine = load_target(case.target)
+    chosen = options(case.target, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
+    lowered = lower_graph(case.build().graph(), chosen)
+    program = lowered.program
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    if not case.capacity:
+        return map_graph(lowered.ready, program, chosen.own().for_plan(), activity, machine=machine, chips=case.chips).plan
+    support, capacity = case.buffer_support(program), case.buffer_capacity(program)
+    counts, support_counts = case.buffer_counts(program)
+    return make_plan(
+        program,
+        machine,
+        steps=case.steps,
+        batch=case.batch,
+        mode="drop",
+        chips=case.chips,
+        activity=activity.mean,
+        capacity=capacity,
+        support=support,
+        counts=counts,
+        support_counts=support_counts,
+        gradient_capacity={name: capacity[name] for name in support},
+    )
+
+
+def cycles(case: Benchmark, feature: Feature | None = None) -> float | None:
+    """Cycles of a training step with its host transfers, without `feature`; None if the network does not fit."""
+    with ExitStack() as stack:
+        if feature is not None:
+            stack.enter_context(patch(TILES + feature.function, feature.instead))
+        try:
+            plan = planned(case)
+        except TooBigError:
+            return None
+    return plan.seconds_with_host * plan.target.clock_hz
+
+
+def main(names: list[str]) -> None:
+    """Print a line for each network and feature, and the geometric mean over all networks of each feature."""
+    chosen = {name: feature for name, feature in FEATURES.items() if not names or name in names}
+    nets = dict.fromkeys(net for feature in chosen.values() for net in feature.nets)
+    ratios: dict[str, list[float]] = {name: [] for name in chosen}
+    for net in nets:
+        case = LARGE[net] if net in LARGE else benchmark(net)
+        usual = cycles(case)
+        print(f"{net:14} {'usual':24} {'misfit' if usual is None else f'{usual:,.0f}'}", flush=True)
+        for name, feature in chosen.items():
+            if usual is None or net not in feature.nets:
+                continue
+            without = cycles(case, feature)
+            gain = "misfit" if without is None else f"{without:,.0f} {100 * (without / usual - 1):+.1f} %"
+            ratios[name].append(1.0 if without is None else without / usual)
+            print(f"{net:14} {name:24} {gain}", flush=True)
+    for name, found in ratios.items():
+        mean = exp(sum(map(log, found)) / len(ALL))
+        print(
+            f"{name:24} {100 * (mean - 1):+.1f} % in the geometric mean over {len(ALL)} networks, at most {100 * (max(found) - 1):+.1f} %"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,144 @@
+"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction/prediction.py [--json FILE] [NET ...]``.
+
+Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
+the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
+distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from prediction_nets import Case, all_names, case_of
+
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.engine import open_engine
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.tiles import make_plan
+from snnc.driver.activity import measure_activity
+from snnc.report.profile import COUNTED, read_profile
+
+START: Final = r"copy constant\d+ to first_clock$"
+"""Pattern of the emulator's names of the two phases whose names in a plan end in ": start"."""
+MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
+    "exchange buffers": (("exchange",), ("exchange_buffers",)),
+    "vertices and tables": (("vertices", "tables"), ("vertex_state", "edge_lists", "constants")),
+    "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
+}
+"""Categories of a plan's memory -> categories of the emulator."""
+
+
+def compare(case: Case) -> dict[str, Any]:
+    """Map, emit and emulate one network; return predicted and emulated cycles of every phase, and bytes."""
+    seen = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
+    measured = {"activity": seen.mean, **seen.measured}
+    plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
+    labels = np.random.default_rng(0).integers(0, case.classes, case.batch)
+    with tempfile.TemporaryDirectory() as folder:
+        engine = open_engine(emit_poplar(case.program, plan, Path(folder) / "project"))
+        profiles = []
+        for _ in range(2):
+            engine.train_batch(dict(case.inputs), labels, 0.0)
+            profiles.append(engine.profile()["emulator"])
+    return row(plan, *profiles)
+
+
+def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the predicted and the emulated cost of one step; the latter is the difference of two profiles."""
+    memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
+    # Variables and exchange buffers at the tile's peak.
+    memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}
+    planned = {name: np.array(tiles) for name, tiles in plan.memory.items()}
+    fullest = int(memory["total"].argmax())
+    return {
+        "tiles": sum(p.tiles for p in plan.populations),
+        "replicas": [p.replicas for p in plan.populations],
+        "cycles": (plan.cycles, after["cycles_last_run"]),
+        "peak bytes": (max(plan.tile_memory), int(memory["total"].max())),
+        "memory": {
+            kind: (int(sum(planned[name][fullest] for name in ours)), int(sum(memory[name][fullest] for name in theirs)))
+            for kind, (ours, theirs) in MEMORY.items()
+        },
+        "phases": phases(plan, [_difference(a, b) for a, b in zip(before["steps"], after["steps"], strict=True)]),
+    }
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value - before[name] if isinstance(value, int | float) else value for name, value in after.items()}
+
+
+def phases(plan: Plan, steps: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return, by phase, the predicted and emulated compute, sync and exchange cycles of all its runs in a step."""
+    read = read_profile(plan, {"steps": steps})
+    assert read is not None
+    starts, found = iter([step for step in steps if re.match(START, step["name"])]), {}
+    for phase in plan.phases:
+        mine = next(starts, {}) if phase.name.endswith(": start") else {}
+        counted = {kind: float(sum(mine.get(name, 0) for name in names)) for kind, names in COUNTED.items()}
+        predicted = {kind: phase.runs * float(getattr(phase, kind)) for kind in COUNTED}
+        found[phase.name] = {"predicted": predicted, "emulated": dict(read.phases.get(phase.name, counted))}
+    return found
+
+
+def show(name: str, found: Mapping[str, Any]) -> None:
+    """Print one comparison."""
+    print(f"\n{name}: {found['tiles']} tiles, replicas {found['replicas']}")
+    print(f"  {'':42s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}")
+    _line("cycles", *found["cycles"])
+    for phase, both in found["phases"].items():
+        _line(f"  {phase}", sum(both["predicted"].values()), sum(both["emulated"].values()))
+    _line("bytes of the fullest tile", *found["peak bytes"])
+    for kind, both in found["memory"].items():
+        _line(f"  {kind} (of the emulated fullest)", *both)
+
+
+def _line(what: str, predicted: float, emulated: float) -> None:
+    print(f"  {what:42s}{predicted:14,.0f}{emulated:14,.0f}{_error(predicted, emulated):>9s}")
+
+
+def _error(predicted: float, emulated: float) -> str:
+    return f"{100 * (predicted / emulated - 1):+.1f} %" if emulated else "-"
+
+
+def table(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a line for each network."""
+    print(f"\n{'net':24s}{'predicted':>14s}{'emulated':>14s}{'error':>9s}{'bytes':>12s}{'emulated':>12s}{'error':>9s}  worst phase")
+    for name, one in found.items():
+        cycles, peak = one["cycles"], one["peak bytes"]
+        sums = {phase: [sum(both[kind].values()) for kind in ("predicted", "emulated")] for phase, both in one["phases"].items()}
+        worst = max(sums, key=lambda phase: abs(sums[phase][0] - sums[phase][1]))
+        share = 100 * (sums[worst][0] - sums[worst][1]) / cycles[1]
+        line = f"{name:24s}{cycles[0]:14,.0f}{cycles[1]:14,.0f}{_error(*cycles):>9s}{peak[0]:12,d}{peak[1]:12,d}{_error(*peak):>9s}"
+        print(f"{line}  {worst}: {share:+.1f} % of the step")
+
+
+def main() -> None:
+    """Compare the named networks, by default all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nets", nargs="*", help=f"some of: {', '.join(all_names())}")
+    parser.add_argument("--json", type=Path, help="write all numbers to this file")
+    chosen = parser.parse_args()
+    found = {}
+    for name in chosen.nets or all_names():
+        try:
+            found[name] = compare(case_of(name))
+        except SnncError as error:
+            print(f"\n{name}: {error.text}")
+            continue
+        show(name, found[name])
+    table(found)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

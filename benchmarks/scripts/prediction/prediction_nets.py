@@ -1,0 +1,214 @@
+"""Networks whose predictions are compared with the emulator: the digits example, small ones of every kind, benchmarks, random ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from mixed_nets import mixed
+
+import snnc
+from snnc.benchmarks.nets import benchmark, names, with_steps
+from snnc.benchmarks.published import moving_strokes
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.spike_limits import SpikeLimit
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.driver.loading import as_graph
+from snnc.errors import UnknownBenchmarkError
+
+EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
+Make = Callable[[snnc.Network], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
+
+    `dropping` is the same network with the machine's dropped spikes, for measuring the activity; None if the machine drops none.
+    """
+
+    program: StepProgram
+    target: Target
+    steps: int
+    batch: int
+    classes: int
+    inputs: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dropping: StepProgram | None = None
+
+
+def small(tiles: int, chips: int = 1) -> Target:
+    """Return a GC200 with few tiles."""
+    return replace(load_target("gc200"), name=f"gc200-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
+
+
+def recurrent(inputs: int, hidden: int, classes: int) -> Make:
+    """Return a function that builds a recurrent LIF layer and a leaky readout."""
+
+    def make(net: snnc.Network) -> None:
+        spikes = net.input(inputs, kind="spikes")
+        layer = net.population(hidden, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
+        readout = net.population(classes, snnc.LI(beta=0.9), name="readout")
+        net.connect(spikes, layer, snnc.Dense(seed=0))
+        net.connect(layer, layer, snnc.Dense(bias=False, seed=1), delay=1)
+        net.connect(layer, readout, snnc.Dense(seed=2))
+
+    return make
+
+
+def deep(kind: str, *widths: int) -> Make:
+    """Return a function that builds layers of LIF neurons with an input of `kind`."""
+
+    def make(net: snnc.Network) -> None:
+        last: Any = net.input(widths[0], kind=kind)  # type: ignore[arg-type]
+        for n, width in enumerate(widths[1:-1]):
+            layer = net.population(width, snnc.LIF(beta=0.8), name=f"hidden{n}")
+            net.connect(last, layer, snnc.Dense(seed=n))
+            last = layer
+        readout = net.population(widths[-1], snnc.LI(beta=0.9), name="readout")
+        net.connect(last, readout, snnc.Dense(seed=9))
+
+    return make
+
+
+def adaptive(net: snnc.Network) -> None:
+    """Add adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
+    spikes = net.input(200, kind="spikes")
+    hidden = net.population(120, snnc.ALIF(), name="hidden")
+    gain = net.population(120, snnc.LIF(beta=0.7), name="gain")
+    readout = net.population(10, snnc.LI(beta=0.9), name="readout")
+    net.connect(spikes, hidden, snnc.Dense(seed=0))
+    net.connect(hidden, gain, snnc.OneToOne(np.full(120, 1.5, dtype=np.float32)))
+    net.connect(gain, readout, snnc.Dense(seed=2))
+
+
+def made(make: Make, target: Target, steps: int, batch: int, density: float = 0.05, classes: int = 10, **options: Any) -> Case:
+    """Return a case with independent random spikes of the given density."""
+    net = snnc.Network("net")
+    make(net)
+    program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
+    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, density), options)
+
+
+def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: int = 0) -> dict[str, Any]:
+    """Return independent spikes by input id, [T, B, *shape]."""
+    random = np.random.default_rng(seed)
+    return {i.id: (random.random((steps, batch, *i.shape)) < density).astype(np.float32) for i in program.inputs}
+
+
+def digits() -> Case:
+    """Return the digits example with its data."""
+    with np.load(EXAMPLE / "digits.npz") as data:
+        x = data["x"][:32].astype(np.float32)
+    steps = x.shape[1]
+    program = lower(as_graph(EXAMPLE / "digits.onnx", input_kind="spikes"), loss=parse_loss("ce_count"), optimizer=Adam(1e-3), steps=steps)
+    inputs = {i.id: x.swapaxes(0, 1).reshape(steps, len(x), *i.shape) for i in program.inputs}
+    return Case(program, load_target("gc200"), steps, len(x), 10, inputs)
+
+
+def of_benchmark(name: str) -> Case:
+    """Return a single-chip benchmark and its inputs: pen strokes for the logged nets, otherwise at most 50 steps of independent spikes."""
+    one, random = benchmark(name), np.random.default_rng(0)
+    one = one if one.suite == "logged" else with_steps(one, min(one.steps, 50))
+    program = one.program()
+    if one.suite == "logged":
+        strokes = moving_strokes(one.steps, one.batch, seed=0).astype(np.float32)
+        inputs = {i.id: strokes.reshape(one.steps, one.batch, *i.shape) for i in program.inputs}
+    else:
+        inputs = {
+            i.id: (random.random((one.steps, one.batch, *i.shape)) < one.activity[i.label]).astype(np.float32) for i in program.inputs
+        }
+    options: dict[str, Any] = {"chips": one.chips}
+    if one.capacity:
+        room = one.buffer_capacity(program)
+        options |= {"mode": "drop", "capacity": room, "gradient_capacity": {buffer: room[buffer] for buffer in one.buffer_support(program)}}
+    classes = min(math.prod(program.buffers[o.source.buffer].shape) for o in program.outputs)
+    return Case(program, load_target(one.target), one.steps, one.batch, classes, inputs, options)
+
+
+def random_case(seed: int) -> Case:
+    """Return a random network, machine and inputs: layers of any width, bursts, samples with different activity, drop or exact mode."""
+    random = np.random.default_rng(seed)
+    widths = [int(n) for n in random.integers(20, 160, random.integers(2, 6))]
+    steps, batch, classes = int(random.integers(5, 30)), int(random.integers(2, 33)), int(random.integers(2, 20))
+    net, kinds = snnc.Network("net", seed=seed), ("zero", "subtract")
+    last: Any = net.input(widths[0], kind="spikes")
+    for n, (inputs, width) in enumerate(itertools.pairwise(widths)):
+        beta, reset = float(random.uniform(0.5, 0.98)), kinds[int(random.integers(2))]
+        layer = net.population(width, snnc.LIF(beta=beta, reset=reset), name=f"hidden{n}")  # type: ignore[arg-type]
+        net.connect(last, layer, snnc.Dense(init=random.normal(size=(width, inputs)) * random.uniform(1.0, 3.0) / np.sqrt(inputs)))
+        if random.random() < 0.3:
+            net.connect(layer, layer, snnc.Dense(bias=False, seed=seed + 90 + n), delay=1)
+        last = layer
+    readout = net.population(classes, snnc.LI(beta=0.9), name="readout")
+    net.connect(last, readout, snnc.Dense(seed=seed))
+    window = (-0.2, 0.2) if random.random() < 0.5 else None
+    program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps, gradient_window=window)
+    rate = random.beta(0.5, 4.0, size=(steps, 1, 1)) * random.uniform(0.2, 1.5, size=(1, batch, 1))
+    inputs = {i.id: (random.random((steps, batch, *i.shape)) < rate).astype(np.float32) for i in program.inputs}
+    options: dict[str, Any] = {}
+    if random.random() < 0.5:
+        options = {"mode": "drop" if random.random() < 0.5 else "exact", "capacity": int(random.integers(8, 40))}
+    dropping = None
+    if options.get("mode") == "drop":
+        limit = SpikeLimit(options["capacity"])
+        dropping = lower(
+            net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps, gradient_window=window, limit=limit
+        )
+    target = small(int(random.integers(1, 120)), int(random.integers(1, 3)))
+    return Case(program, target, steps, batch, classes, inputs, options, dropping)
+
+
+def mixed_case(seed: int) -> Case:
+    """Return a random network with any kind of connection, on a machine of up to four chips."""
+    drawn = mixed(seed)
+    inputs = spikes(drawn.program, drawn.steps, drawn.batch, drawn.density, seed)
+    return Case(drawn.program, drawn.target, drawn.steps, drawn.batch, drawn.classes, inputs, drawn.options)
+
+
+SMALL: Final[Mapping[str, Callable[[], Case]]] = {
+    "digits": digits,
+    "W1": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20),
+    "W1 drop 60": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20, mode="drop", capacity=60),
+    "W1 drop 30": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 50, 64, classes=20, mode="drop", capacity=30),
+    "recurrent, 64 tiles": lambda: made(recurrent(300, 128, 10), small(64), 40, 16),
+    "recurrent, 2 chips": lambda: made(recurrent(300, 128, 10), small(40, 2), 40, 16),
+    "recurrent, 4 chips": lambda: made(recurrent(300, 128, 10), small(24, 4), 40, 16),
+    "further windows": lambda: made(recurrent(300, 128, 10), small(64), 40, 16, capacity=12),
+    "deep, spikes": lambda: made(deep("spikes", 256, 128, 96, 64, 10), small(100), 40, 16),
+    "deep, values": lambda: made(deep("values", 256, 128, 96, 64, 10), small(100), 40, 16),
+    "deep, one tile": lambda: made(deep("spikes", 60, 40, 30, 10), small(1), 20, 6),
+    "adaptive, one to one": lambda: made(adaptive, small(48), 40, 16),
+}
+BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
+"""Benchmarks that the emulator runs in a minute or two; the others differ from these only in size."""
+RANDOM: Final = 8
+"""Random networks in the table; ``random:N`` names further ones."""
+
+
+def all_names() -> tuple[str, ...]:
+    """Names of the table's networks."""
+    return (*SMALL, *BENCHMARKS, *(f"random:{seed}" for seed in range(RANDOM)))
+
+
+def case_of(name: str) -> Case:
+    """Return the network of that name: one of :data:`SMALL`, a benchmark of :mod:`snnc.benchmarks`, or ``random:SEED``."""
+    if name in SMALL:
+        return SMALL[name]()
+    if name.startswith("mixed:"):
+        return mixed_case(int(name.partition(":")[2]))
+    if name.startswith("random:"):
+        return random_case(int(name.partition(":")[2]))
+    try:
+        return of_benchmark(name)
+    except UnknownBenchmarkError as error:
+        raise SystemExit(f"{error.text} Small ones: {', '.join(SMALL)}; random:SEED; mixed:SEED.") from error

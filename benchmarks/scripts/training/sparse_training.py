@@ -1,0 +1,202 @@
+"""Train with few spikes and a moving second threshold: ``python benchmarks/scripts/training/sparse_training.py --data strokes``.
+
+The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
+that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
+and in two runs with the narrow window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data
+are those of ``sparse_data.py``. Training runs on the CPU. The script prints the test accuracy after each epoch, mean and range over
+seeds, as a Markdown table. With ``--results`` each run is stored as a line of JSON with its setting, and stored runs are not repeated, so
+several processes can share the work (``--only``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from curves import drawn
+from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
+
+import snnc
+
+STEPS, BATCH, TEST = 50, 48, 480
+HIDDEN = ("hidden1", "hidden2", "hidden3")
+WIDE, NARROW = -99.0, -0.1
+"""Lower ends of the gradient window. The wide one, which is compiled in, excludes no neuron; it is set because with a window, dropped
+spikes receive no gradient, as in the published code."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train: `share` of a hidden layer's neurons is its capacity; `schedule` moves the window as published, else it is narrow.
+
+    Initial weights are fluctuation-driven or, if `fluctuating` is false, those of PyTorch.
+    """
+
+    share: float | None = None
+    schedule: bool = True
+    fluctuating: bool = True
+
+
+TRAININGS = {
+    "dense": Training(),
+    "10 %": Training(0.10),
+    "5 %": Training(0.05),
+    "1 %": Training(0.01),
+    f"10 %, {NARROW} from the start": Training(0.10, schedule=False),
+    f"10 %, {NARROW} from the start, default weights": Training(0.10, schedule=False, fluctuating=False),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings shared by the runs of a table: the factor of the regulariser is `pressure / share`; `rate` is a number or a schedule."""
+
+    epochs: int = 10
+    pressure: float = 3.0
+    rate: str = "0.001"
+    validation: bool = False
+    widths: tuple[int, ...] = (1024, 512, 256)
+    samples: int = 960
+    balanced: bool = False
+    """Whether all hidden layers may send the same number of spikes, with an unchanged total; otherwise the same share of their neurons."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Spikes [samples, T, inputs] and classes, for training and for test or validation."""
+
+    x: np.ndarray
+    y: np.ndarray
+    test_x: np.ndarray
+    test_y: np.ndarray
+    classes: int
+
+
+def data_of(name: str, samples: int, test_seed: int) -> Data:
+    """Generate the strokes, or write the words in SHD's format and read them."""
+    if name == "strokes":
+        parts = [strokes(count, seed, STEPS, 4, 0.0005) for count, seed in ((samples, 1), (TEST, test_seed))]
+        return Data(*parts[0], *parts[1], KINDS)
+    found: list[np.ndarray] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count, seed in ((samples, 1), (TEST, test_seed)):
+            path = Path(folder) / f"{seed}.h5"
+            write_words(path, count, seed)
+            events, labels = next(iter(snnc.data.shd(path).map(snnc.data.Bin(steps=STEPS, duration=SECONDS)).batches(count)))
+            found += [np.ascontiguousarray(events.dense(np.uint8).swapaxes(0, 1)), labels]
+    return Data(*found, WORDS)
+
+
+def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> snnc.Network:
+    """Return a network of four layers of weights; neurons reset to 0, as in the published code."""
+    net = snnc.Network("sparse", seed=seed)
+    before = net.input(inputs)
+    for name, width in zip(HIDDEN, widths, strict=True):
+        layer = net.population(width, snnc.LIF(0.95, reset="zero"), name=name)
+        net.connect(before, layer, snnc.Dense())
+        before = layer
+    net.connect(before, net.population(classes, snnc.LI(0.95), name="readout"), snnc.Dense())
+    return net
+
+
+def shares_of(share: float, setting: Setting) -> dict[str, float]:
+    """Return the share of its neurons that each hidden layer may send."""
+    each = share * sum(setting.widths) / len(setting.widths)
+    return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
+
+
+def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
+    """Return the test accuracy after each epoch, and the mean number of dropped spikes of a sample and step."""
+    net: Any = network(data.x.shape[2], data.classes, seed, setting.widths)
+    if training.fluctuating:
+        net = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
+    loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
+    limits: dict[str, Any] = {}
+    if share is not None:
+        shares = shares_of(share, setting)
+        capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
+        limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
+        for name, own in shares.items():
+            loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
+    chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
+    found: list[float] = []
+    with snnc.compile(net, "cpu", **chosen) as session:
+        window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
+        session.fit(
+            data.x,
+            data.y,
+            epochs=setting.epochs,
+            batch=BATCH,
+            seed=seed,
+            gradient_window=window,
+            learning_rate=setting.rate,
+            on_epoch=lambda _: found.append(session.evaluate(data.test_x, data.test_y)),
+        )
+        dropped = session.counters()["dropped_spikes"] / (setting.epochs * (len(data.y) + len(data.test_y)) * STEPS)
+    return {"accuracy": found, "dropped": dropped}
+
+
+Run = tuple[str, str, int, Setting]
+"""Data, training, seed and setting of a run."""
+
+
+def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
+    """Return the runs stored in a file; a run without a setting has the default one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+    found = map(json.loads, lines)
+    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in found}
+
+
+def setting_of(kept: dict[str, Any]) -> Setting:
+    """Read the setting of a stored run."""
+    return replace(Setting(**kept), widths=tuple(kept.get("widths", Setting.widths)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
+    parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--samples", type=int, default=960)
+    parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="neurons of each hidden layer")
+    parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
+    parser.add_argument("--balanced", action="store_true", help="hidden layers send equally many spikes, not equal shares")
+    parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--plot", type=Path)
+    chosen = parser.parse_args()
+    setting = Setting(chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, tuple(chosen.widths), chosen.samples, chosen.balanced)
+    done = runs(chosen.results)
+    data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
+    for seed in chosen.seeds:
+        for name in chosen.only:
+            done |= runs(chosen.results)
+            key = chosen.data, name, seed, setting
+            if key not in done:
+                done[key] = {"data": chosen.data, "training": name, "seed": seed, "setting": asdict(setting)}
+                done[key] |= train(TRAININGS[name], seed, data, setting)
+                if chosen.results is not None:
+                    with chosen.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(done[key]) + "\n")
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
+    print(f"| training | seeds | test accuracy after {epochs} | dropped spikes of a step |")
+    print("|---|" + "---|" * (chosen.epochs + 2))
+    curves = {}
+    for name in chosen.only:
+        own = [run for (kind, training, _, of), run in done.items() if (kind, training, of) == (chosen.data, name, setting)]
+        found = curves[name] = np.array([run["accuracy"] for run in own])
+        cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * found.T]
+        print(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in own]):.1f} |", flush=True)
+    if chosen.plot is not None:
+        chosen.plot.write_text(drawn(curves), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
