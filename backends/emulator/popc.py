@@ -215,7 +215,8 @@ def _own_meaning(source: Path, copy: Path, flags: Sequence[str], library: Path) 
     compiler, whose version is known.
     """
     cached = library.parents[1].name.startswith("emulator-")
-    if not cached or any(os.environ.get(name) for name in INCLUDE_PATHS) or not all(flag.startswith(HARMLESS) and not flag.startswith("-Wp,") for flag in flags):
+    harmless = all(flag.startswith(HARMLESS) and not flag.startswith("-Wp,") for flag in flags)
+    if not cached or not harmless or any(os.environ.get(name) for name in INCLUDE_PATHS):
         return None
     return without_comments(copy.read_text(errors="surrogateescape"), EMULATOR / "include", source.resolve().parent)
 
