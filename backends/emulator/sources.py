@@ -20,6 +20,11 @@ NOT_LOCAL = re.compile(r"^(.+?):(\d+):(?:\d+:)? error: non-local lambda expressi
 DESIGNATOR = re.compile(r"^(.+?):(\d+):(\d+): error: designator order for field .(?:\w+::)*(\w+). does not match", re.MULTILINE)
 # Comments, strings and characters stay unchanged.
 TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+INCLUDE = re.compile(r"#\s*include\b[ \t]*(?:<([^>\n]*)>)?")
+NEEDS_PREPROCESSOR = re.compile(
+    r"""\bR"|%:|\?\?[=/]|\d'[\da-fA-F]|#\s*(?:include_next|import)|\b(?:_Pragma|assert|__has_include|__LINE__|__FILE__|__COUNTER__|__DATE__|__TIME__)\b"""
+)
+"""What depends on the place of a line in its file, or on other files, and forms that `TEXT` does not know, such as raw strings."""
 
 
 def portable(text: str) -> str:
@@ -66,6 +71,42 @@ def portable_copy(source: Path, folder: Path) -> Path:
     name = str(source.resolve()).replace("\\", "\\\\").replace('"', '\\"')
     copy.write_text(f'#line 1 "{name}"\n{changed}', errors="surrogateescape")
     return copy
+
+
+def without_comments(text: str, headers: Path, own: Path) -> str | None:
+    """Return codelets without comments and empty lines: two with the same result compile to the same code.
+
+    Parameters
+    ----------
+    text
+        The source.
+    headers
+        The emulator's folder of headers.
+    own
+        The source's folder, which the compiler searches first.
+
+    Returns
+    -------
+    str or None
+        None if the source includes other headers than those of the emulator and of C++, or if its lines have to stay where they are.
+
+    Examples
+    --------
+    >>> nowhere = Path("/nowhere")
+    >>> without_comments("#include <cmath> // for sin\\n\\nfloat f(); /* two\\nlines */ int g;\\n", nowhere, nowhere)
+    '#include <cmath>\\nfloat f();   int g;'
+    >>> without_comments('#include "own.hpp"', nowhere, nowhere) is None
+    True
+    """
+    code = TEXT.sub(lambda match: " " if match.group().startswith("/") else match.group(), text.replace("\\\n", ""))
+    names = INCLUDE.findall(code)
+    if NEEDS_PREPROCESSOR.search(code) or not all(_is_known(name, headers, own) for name in names):
+        return None
+    return "\n".join(line.rstrip() for line in code.splitlines() if line.strip() and not line.startswith("#line "))
+
+
+def _is_known(name: str, headers: Path, own: Path) -> bool:
+    return bool(name) and not (own / name).exists() and (re.fullmatch(r"[a-z_]+", name) is not None or (headers / name).is_file())
 
 
 def without_capture_defaults(preprocessed: str, errors: str) -> str:

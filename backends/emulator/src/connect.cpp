@@ -8,6 +8,11 @@
 
 namespace poplar {
 
+ConnectionDesc::ConnectionDesc(std::string fieldName, Tensor tensor) : field(std::move(fieldName)), tensors{std::move(tensor)} {}
+ConnectionDesc::ConnectionDesc(std::string fieldName, std::vector<Tensor> list)
+    : field(std::move(fieldName)), tensors(std::move(list)), isList(true) {}
+ConnectionDesc::ConnectionDesc(std::string fieldName, HostValue constant) : field(std::move(fieldName)), value(constant), isValue(true) {}
+
 using core::Field;
 using core::FieldKind;
 using core::Index;

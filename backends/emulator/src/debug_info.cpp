@@ -11,6 +11,33 @@
 
 namespace poplar {
 
+ProfileValue::ProfileValue() = default;
+ProfileValue::ProfileValue(String text) : type_(Type::STRING), text_(std::move(text)) {}
+ProfileValue::ProfileValue(const char *text) : type_(Type::STRING), text_(text) {}
+ProfileValue::ProfileValue(Vector values) : type_(Type::VECTOR), vector_(std::move(values)) {}
+ProfileValue::ProfileValue(Map values) : map_(std::move(values)) {}
+ProfileValue::ProfileValue(Type type, Number number) : type_(type), number_(number) {}
+ProfileValue::ProfileValue(std::string json, std::string summary) : json_(std::move(json)), summary_(std::move(summary)) {}
+ProfileValue::ProfileValue(const ProfileValue &other) = default;
+ProfileValue::ProfileValue(ProfileValue &&other) = default;
+ProfileValue &ProfileValue::operator=(const ProfileValue &other) = default;
+ProfileValue &ProfileValue::operator=(ProfileValue &&other) = default;
+ProfileValue::~ProfileValue() = default;
+const ProfileValue &ProfileValue::operator[](std::size_t i) const { return asVector().at(i); }
+const ProfileValue &ProfileValue::operator[](const std::string &key) const { return asMap().at(key); }
+std::size_t ProfileValue::size() const { return type() == Type::MAP ? asMap().size() : asVector().size(); }
+bool ProfileValue::operator==(const ProfileValue &other) const { return json() == other.json(); }
+
+std::ostream &operator<<(std::ostream &stream, const ProfileValue &value) { return stream << value.json(); }
+void serializeToJSON(std::ostream &stream, const ProfileValue &profile, bool) { stream << profile.json() << "\n"; }
+void printGraphSummary(std::ostream &stream, const ProfileValue &graph, const OptionFlags &) { stream << graph.summary(); }
+void printExecutionSummary(std::ostream &stream, const ProfileValue &, const ProfileValue &execution, const OptionFlags &) {
+  stream << execution.summary();
+}
+void printProfileSummary(std::ostream &stream, const ProfileValue &, const ProfileValue &execution, const OptionFlags &) {
+  stream << execution.summary();
+}
+
 std::string ProfileValue::json() const {
   if (!json_.empty())
     return json_;
@@ -36,6 +63,37 @@ std::string ProfileValue::json() const {
     return "{" + text + "}";
   }
 }
+
+SourceLocation::SourceLocation() = default;
+SourceLocation::SourceLocation(const SourceLocation &other) = default;
+SourceLocation::SourceLocation(SourceLocation &&other) noexcept = default;
+SourceLocation &SourceLocation::operator=(const SourceLocation &other) = default;
+SourceLocation &SourceLocation::operator=(SourceLocation &&other) noexcept = default;
+SourceLocation::~SourceLocation() = default;
+SourceLocation SourceLocation::Current(const char *functionName, const char *fileName, unsigned lineNumber) {
+  SourceLocation location;
+  location.function_ = functionName;
+  location.file_ = fileName;
+  location.line_ = lineNumber;
+  location.valid_ = true;
+  return location;
+}
+
+DebugContext::DebugContext(SourceLocation location) : location_(std::move(location)) {}
+DebugContext::DebugContext(const char *name, SourceLocation location) : name_(name), location_(std::move(location)) {}
+DebugContext::DebugContext(std::string name, SourceLocation location) : name_(std::move(name)), location_(std::move(location)) {}
+DebugContext::DebugContext(StringRef name, SourceLocation location) : name_(name), location_(std::move(location)) {}
+DebugContext::DebugContext(const DebugInfo &info, std::string name, SourceLocation location)
+    : name_(joinedName(info.getPathName(), name)), parent_(info.getId()), location_(std::move(location)) {}
+DebugContext::DebugContext(const DebugNameAndId &prefix, std::string name, SourceLocation location)
+    : name_(joinedName(prefix.getPathName(), name)), parent_(prefix.getParentId()), location_(std::move(location)) {}
+DebugContext::DebugContext(const DebugContext &prefix, StringRef name)
+    : name_(joinedName(prefix.name_, name)), parent_(prefix.parent_), location_(prefix.location_) {}
+DebugContext::DebugContext(const DebugContext &other) = default;
+DebugContext::DebugContext(DebugContext &&other) noexcept = default;
+DebugContext &DebugContext::operator=(const DebugContext &other) = default;
+DebugContext &DebugContext::operator=(DebugContext &&other) noexcept = default;
+DebugContext::~DebugContext() = default;
 
 std::string joinedName(const std::string &path, const std::string &name) {
   return path.empty() ? name : name.empty() ? path : path + "/" + name;

@@ -116,6 +116,9 @@ Executable executableFrom(const std::string &bytes) {
 
 } // namespace
 
+Executable::Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options)
+    : graph_(std::move(graph)), programs_(std::move(programs)), options_(std::move(options)) {}
+
 Executable Executable::deserialize(std::istream &stream, bool) {
   return loading([&] { return executableFrom(core::readFile(stream)); });
 }

@@ -345,6 +345,12 @@ RemoteBuffer Graph::addRemoteBuffer(const std::string &handle, const Type &eleme
   return buffer;
 }
 
+void Graph::registerCycleEstimator(const std::string &vertexTypeName, CycleEstimateFunc estimator) {
+  registerPerfEstimator(vertexTypeName, [estimator](const VertexIntrospector &vertex, const Target &target) {
+    return VertexPerfEstimate(estimator(vertex, target));
+  });
+}
+
 void Graph::registerPerfEstimator(const std::string &vertexTypeName, PerfEstimateFunc estimator) {
   const std::string name = core::canonicalName(vertexTypeName);
   if (!data_->codelets.contains(name))

@@ -11,6 +11,22 @@
 
 namespace poplar {
 
+OptionFlags::OptionFlags(std::initializer_list<OptionFlag> flags) { set(flags); }
+void OptionFlags::set(std::initializer_list<OptionFlag> flags) {
+  for (const auto &flag : flags)
+    flags_[flag.first] = flag.second;
+}
+void OptionFlags::set(const std::string &option, const std::string &value) { flags_[option] = value; }
+const std::string &OptionFlags::at(const std::string &option) const {
+  const auto found = flags_.find(option);
+  if (found == flags_.end())
+    throw invalid_option("no option '" + option + "'");
+  return found->second;
+}
+bool OptionFlags::contains(const std::string &option) const { return flags_.count(option) != 0; }
+void OptionFlags::clear() { flags_.clear(); }
+bool OptionFlags::operator==(const OptionFlags &other) const { return flags_ == other.flags_; }
+
 namespace {
 
 /// A flat JSON object.

@@ -40,6 +40,11 @@ void requirePredicate(const char *program, const Tensor &predicate) {
 } // namespace
 
 Program::Program() : data_(make(ProgramKind::Sequence, {})) {}
+Program::Program(const Program &other) = default;
+Program::Program(Program &&other) noexcept = default;
+Program &Program::operator=(const Program &other) = default;
+Program &Program::operator=(Program &&other) noexcept = default;
+Program::~Program() = default;
 bool Program::isEmpty() const { return data_->kind == ProgramKind::Sequence && data_->children.empty(); }
 
 Sequence::Sequence(const DebugContext &context) { data_ = make(ProgramKind::Sequence, context); }

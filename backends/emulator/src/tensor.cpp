@@ -67,6 +67,11 @@ Index product(const std::vector<std::size_t> &shape) {
 } // namespace
 
 Tensor::Tensor() = default;
+Tensor::Tensor(const Tensor &other) = default;
+Tensor::Tensor(Tensor &&other) noexcept = default;
+Tensor &Tensor::operator=(const Tensor &other) = default;
+Tensor &Tensor::operator=(Tensor &&other) noexcept = default;
+Tensor::~Tensor() = default;
 
 const TensorData &Tensor::data() const {
   if (!data_)

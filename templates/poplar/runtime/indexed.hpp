@@ -44,8 +44,8 @@ Order order_of_table(const Table &table);
 std::vector<unsigned> places_of(const Owner &owner, const Table &order);
 
 /// Creates a variable whose parts are on the tiles of groups, blocks or owners.
-template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const char *name, const Size &size,
-                                                  const poplar::Type &type = poplar::FLOAT) {
+template <class Items, class Size>
+Parts parts_on(poplar::Graph &graph, const Items &items, const char *name, const Size &size, const poplar::Type &type = poplar::FLOAT) {
   return parts_of(graph, sizes_of(items, size), type, name);
 }
 

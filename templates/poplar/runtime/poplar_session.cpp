@@ -152,8 +152,8 @@ PoplarSession::PoplarSession(const std::string &project, const Machine &machine,
   graph.addCodelets(folder + "/codelets.cpp");
 }
 
-void PoplarSession::tensor(const char *called, snnc_role role, Dims shape, const poplar::Tensor &on_device,
-                           Order order, bool writable, snnc_type type) {
+void PoplarSession::tensor(const char *called, snnc_role role, Dims shape, const poplar::Tensor &on_device, Order order, bool writable,
+                           snnc_type type) {
   const std::string name = called;
   const std::size_t n = on_device.numElements();
   graph.createHostRead(name, on_device);
@@ -196,8 +196,7 @@ void PoplarSession::add_passes() {
       [this](void *data) { std::memcpy(data, &gather, sizeof gather); });
 }
 
-void PoplarSession::parameter_of_blocks(const char *name, Dims shape, const poplar::Tensor &on_device,
-                                        Order order) {
+void PoplarSession::parameter_of_blocks(const char *name, Dims shape, const poplar::Tensor &on_device, Order order) {
   tensor(name, SNNC_PARAMETER, shape, on_device, std::move(order), true);
   accesses.back().set = [this, set = accesses.back().set](const void *data) {
     const bool before = stale;
@@ -309,11 +308,11 @@ template <class Id> void PoplarSession::event_input(const char *called, const st
 template void PoplarSession::event_input<unsigned short>(const char *, const std::vector<std::size_t> &, const std::vector<Relay> &,
                                                          const Parts &, const Parts &, std::size_t, const Ring &,
                                                          poplar::program::Sequence &);
-template void PoplarSession::event_input<unsigned>(const char *, const std::vector<std::size_t> &, const std::vector<Relay> &, const Parts &,
-                                                   const Parts &, std::size_t, const Ring &, poplar::program::Sequence &);
+template void PoplarSession::event_input<unsigned>(const char *, const std::vector<std::size_t> &, const std::vector<Relay> &,
+                                                   const Parts &, const Parts &, std::size_t, const Ring &, poplar::program::Sequence &);
 
-void PoplarSession::bit_input(const char *called, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
-                              const Ring &ring, poplar::program::Sequence &load) {
+void PoplarSession::bit_input(const char *called, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
+                              const Parts &bits, const Ring &ring, poplar::program::Sequence &load) {
   const std::string name = called;
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring);
@@ -396,8 +395,8 @@ void PoplarSession::target_input(const poplar::Tensor &targets, const TargetForm
       [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * sizeof(float)); });
 }
 
-void PoplarSession::adjoint_input(const char *called, Dims shape, const poplar::Tensor &on_device,
-                                  const Order &order, poplar::program::Sequence &load) {
+void PoplarSession::adjoint_input(const char *called, Dims shape, const poplar::Tensor &on_device, const Order &order,
+                                  poplar::program::Sequence &load) {
   const std::string name = called;
   auto buffer = std::make_shared<std::vector<float>>(on_device.numElements());
   stream(name, on_device, load);
@@ -444,8 +443,8 @@ template <class Id> void PoplarSession::initial_events(const char *called, std::
 }
 template void PoplarSession::initial_events<unsigned short>(const char *, std::size_t, std::size_t, const std::vector<Relay> &,
                                                             const Parts &, const Parts &, std::size_t, std::size_t);
-template void PoplarSession::initial_events<unsigned>(const char *, std::size_t, std::size_t, const std::vector<Relay> &,
-                                                      const Parts &, const Parts &, std::size_t, std::size_t);
+template void PoplarSession::initial_events<unsigned>(const char *, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &,
+                                                      const Parts &, std::size_t, std::size_t);
 
 void PoplarSession::load(const std::vector<poplar::program::Program> &programs, std::initializer_list<Stored> offsets) {
   const auto start = std::chrono::steady_clock::now();

@@ -90,8 +90,8 @@ protected:
   PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains);
 
   /// Adds a tensor that the host reads and, if `writable`, writes.
-  void tensor(const char *name, snnc_role role, Dims shape, const poplar::Tensor &on_device, Order order,
-              bool writable, snnc_type type = SNNC_FLOAT32);
+  void tensor(const char *name, snnc_role role, Dims shape, const poplar::Tensor &on_device, Order order, bool writable,
+              snnc_type type = SNNC_FLOAT32);
 
   /// Adds the setting `gather`, for a network whose update is a program of its own.
   void add_passes();
@@ -134,8 +134,7 @@ protected:
   void target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps, poplar::program::Sequence &load);
 
   /// Adds the gradient of a record, for a loss that the host computes.
-  void adjoint_input(const char *name, Dims shape, const poplar::Tensor &on_device, const Order &order,
-                     poplar::program::Sequence &load);
+  void adjoint_input(const char *name, Dims shape, const poplar::Tensor &on_device, const Order &order, poplar::program::Sequence &load);
 
   /// Adds an initial value in slot 0 of event lists: [batch][n] of 0 and 1.
   template <class Id> void initial_events(const char *name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,

@@ -144,6 +144,50 @@ def test_a_program_that_does_not_compile_is_a_build_error_with_the_first_error(t
         build.compile_program([source], tmp_path / "broken")
 
 
+BETA = """
+#include <poplar/Vertex.hpp>
+#include <cmath>
+using namespace std;
+constexpr float beta = 0.9f;
+class Beta : public poplar::Vertex {
+public:
+  poplar::InOut<float> x;
+  bool compute() { return *x = beta * *x + std::tgamma(*x) + hypot(*x, 2.0f) + erf(*x), true; }
+};
+"""
+
+
+def test_names_of_special_functions_are_free_in_codelets(tmp_path):
+    """The library of IPUs has no std::beta; functions that it has are still there."""
+    source = tmp_path / "beta.cpp"
+    source.write_text(BETA)
+    assert "vertex\tBeta\t" in popc.compile_codelets(source, build.library()).read_text()
+
+
+def test_codelets_that_differ_in_comments_are_compiled_once(tmp_path):
+    first, second = tmp_path / "beta.cpp", tmp_path / "commented.cpp"
+    first.write_text(BETA)
+    second.write_text("// A title\n" + BETA.replace("public:", "public: /* fields\n */\n"))
+    table = popc.compile_codelets(first, build.library())
+    assert popc.compile_codelets(second, build.library()) == table
+    second.write_text(BETA.replace("2.0f", "3.0f"))
+    assert popc.compile_codelets(second, build.library()) != table
+
+
+@pytest.mark.parametrize(("include", "flags"), [('"size.hpp"', []), ("<size.hpp>", []), ("<cmath>", []), ("SIZE", ['-DSIZE="size.hpp"'])])
+def test_codelets_are_compiled_again_if_a_header_of_their_own_changes(include, flags, tmp_path):
+    """Whether it is included by its own name, instead of the compiler's header, or by a macro."""
+    source, header = tmp_path / "sized.cpp", tmp_path / ("cmath" if include == "<cmath>" else "size.hpp")
+    vertex = "class Sized : public poplar::Vertex { public: int a[SIZES]; bool compute() { return true; } };"
+    source.write_text(f"#include <poplar/Vertex.hpp>\n#include {include}\n{vertex}\n")
+    prelude = "#pragma once\n#include <math.h>\n#include_next <cmath>\n" if include == "<cmath>" else "#pragma once\n"
+    tables = []
+    for size in (1, 2):
+        header.write_text(f"{prelude}#define SIZES {size}\n")
+        tables.append(popc.compile_codelets(source, build.library(), flags).read_text())
+    assert tables[0] != tables[1]
+
+
 def test_without_a_compiler_the_error_names_what_was_looked_for(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)

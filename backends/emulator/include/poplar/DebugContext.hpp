@@ -67,16 +67,18 @@ private:
 
 class DebugContext {
 public:
-  DebugContext(SourceLocation location = SourceLocation::Current()) : location_(std::move(location)) {}
-  DebugContext(const char *name, SourceLocation location = SourceLocation::Current()) : name_(name), location_(std::move(location)) {}
-  DebugContext(std::string name, SourceLocation location = SourceLocation::Current()) : name_(std::move(name)), location_(std::move(location)) {}
-  DebugContext(StringRef name, SourceLocation location = SourceLocation::Current()) : name_(name), location_(std::move(location)) {}
-  DebugContext(const DebugInfo &info, std::string name = "", SourceLocation location = SourceLocation::Current())
-      : name_(joinedName(info.getPathName(), name)), parent_(info.getId()), location_(std::move(location)) {}
-  DebugContext(const DebugNameAndId &prefix, std::string name = "", SourceLocation location = SourceLocation::Current())
-      : name_(joinedName(prefix.getPathName(), name)), parent_(prefix.getParentId()), location_(std::move(location)) {}
-  DebugContext(const DebugContext &prefix, StringRef name)
-      : name_(joinedName(prefix.name_, name)), parent_(prefix.parent_), location_(prefix.location_) {}
+  DebugContext(SourceLocation location = SourceLocation::Current());
+  DebugContext(const char *name, SourceLocation location = SourceLocation::Current());
+  DebugContext(std::string name, SourceLocation location = SourceLocation::Current());
+  DebugContext(StringRef name, SourceLocation location = SourceLocation::Current());
+  DebugContext(const DebugInfo &info, std::string name = "", SourceLocation location = SourceLocation::Current());
+  DebugContext(const DebugNameAndId &prefix, std::string name = "", SourceLocation location = SourceLocation::Current());
+  DebugContext(const DebugContext &prefix, StringRef name);
+  DebugContext(const DebugContext &other);
+  DebugContext(DebugContext &&other) noexcept;
+  DebugContext &operator=(const DebugContext &other);
+  DebugContext &operator=(DebugContext &&other) noexcept;
+  ~DebugContext();
   const std::string &getPathName() const { return name_; }
   DebugId getParentId() const { return parent_; }
   const SourceLocation &getLocation() const { return location_; }

@@ -28,8 +28,7 @@ public:
   bool valid() const { return graph_ != nullptr; }
 
   /// Internal to the emulator.
-  Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options)
-      : graph_(std::move(graph)), programs_(std::move(programs)), options_(std::move(options)) {}
+  Executable(std::shared_ptr<core::GraphData> graph, std::vector<program::Program> programs, OptionFlags options);
   const std::shared_ptr<core::GraphData> &graph() const { return graph_; }
   const std::vector<program::Program> &programs() const { return programs_; }
   const OptionFlags &options() const { return options_; }

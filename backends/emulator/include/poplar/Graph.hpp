@@ -57,9 +57,9 @@ private:
 
 /// One connection of a new vertex.
 struct ConnectionDesc {
-  ConnectionDesc(std::string fieldName, Tensor tensor) : field(std::move(fieldName)), tensors{std::move(tensor)} {}
-  ConnectionDesc(std::string fieldName, std::vector<Tensor> list) : field(std::move(fieldName)), tensors(std::move(list)), isList(true) {}
-  ConnectionDesc(std::string fieldName, HostValue constant) : field(std::move(fieldName)), value(constant), isValue(true) {}
+  ConnectionDesc(std::string fieldName, Tensor tensor);
+  ConnectionDesc(std::string fieldName, std::vector<Tensor> list);
+  ConnectionDesc(std::string fieldName, HostValue constant);
 
   std::string field;
   std::vector<Tensor> tensors;
@@ -217,11 +217,7 @@ public:
   std::uint64_t getCycleEstimate(const VertexRef &vertex) const { return getPerfEstimate(vertex).cycles; }
   /// Cost of vertices of a type that have no estimate of their own.
   void registerPerfEstimator(const std::string &vertexTypeName, PerfEstimateFunc estimator);
-  void registerCycleEstimator(const std::string &vertexTypeName, CycleEstimateFunc estimator) {
-    registerPerfEstimator(vertexTypeName, [estimator](const VertexIntrospector &vertex, const Target &target) {
-      return VertexPerfEstimate(estimator(vertex, target));
-    });
-  }
+  void registerCycleEstimator(const std::string &vertexTypeName, CycleEstimateFunc estimator);
   std::size_t getNumVertices() const;
   std::size_t getNumVars() const;
   std::size_t getNumComputeSets() const;

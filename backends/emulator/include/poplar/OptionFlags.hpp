@@ -17,21 +17,13 @@ public:
   using OptionFlag = std::pair<const std::string, std::string>;
   using iterator = std::map<std::string, std::string>::const_iterator;
   OptionFlags() = default;
-  OptionFlags(std::initializer_list<OptionFlag> flags) { set(flags); }
-  void set(std::initializer_list<OptionFlag> flags) {
-    for (const auto &flag : flags)
-      flags_[flag.first] = flag.second;
-  }
-  void set(const std::string &option, const std::string &value) { flags_[option] = value; }
-  const std::string &at(const std::string &option) const {
-    const auto found = flags_.find(option);
-    if (found == flags_.end())
-      throw invalid_option("no option '" + option + "'");
-    return found->second;
-  }
-  bool contains(const std::string &option) const { return flags_.count(option) != 0; }
-  void clear() { flags_.clear(); }
-  bool operator==(const OptionFlags &other) const { return flags_ == other.flags_; }
+  OptionFlags(std::initializer_list<OptionFlag> flags);
+  void set(std::initializer_list<OptionFlag> flags);
+  void set(const std::string &option, const std::string &value);
+  const std::string &at(const std::string &option) const;
+  bool contains(const std::string &option) const;
+  void clear();
+  bool operator==(const OptionFlags &other) const;
   bool operator!=(const OptionFlags &other) const { return !(*this == other); }
   iterator begin() const { return flags_.begin(); }
   iterator end() const { return flags_.end(); }

@@ -25,15 +25,20 @@ public:
   using Map = std::map<std::string, ProfileValue>;
   enum class Type { STRING, BOOL, NUMBER, VECTOR, MAP };
 
-  ProfileValue() {}
-  ProfileValue(String text) : type_(Type::STRING), text_(std::move(text)) {}
-  ProfileValue(const char *text) : type_(Type::STRING), text_(text) {}
-  ProfileValue(Vector values) : type_(Type::VECTOR), vector_(std::move(values)) {}
-  ProfileValue(Map values) : map_(std::move(values)) {}
+  ProfileValue();
+  ProfileValue(String text);
+  ProfileValue(const char *text);
+  ProfileValue(Vector values);
+  ProfileValue(Map values);
   template <class T, class = core::EnableIf<std::is_arithmetic<T>::value>>
-  ProfileValue(T value) : type_(std::is_same<T, bool>::value ? Type::BOOL : Type::NUMBER), number_(Number(value)) {}
+  ProfileValue(T value) : ProfileValue(std::is_same<T, bool>::value ? Type::BOOL : Type::NUMBER, Number(value)) {}
   /// Internal to the emulator.
-  ProfileValue(std::string json, std::string summary) : json_(std::move(json)), summary_(std::move(summary)) {}
+  ProfileValue(std::string json, std::string summary);
+  ProfileValue(const ProfileValue &other);
+  ProfileValue(ProfileValue &&other);
+  ProfileValue &operator=(const ProfileValue &other);
+  ProfileValue &operator=(ProfileValue &&other);
+  ~ProfileValue();
 
   Type type() const { return type_; }
   /// A value of another type throws std::bad_cast, a missing element std::out_of_range.
@@ -43,16 +48,17 @@ public:
   long asInt() const { return long(asDouble()); }
   const Vector &asVector() const { return require(Type::VECTOR), vector_; }
   const Map &asMap() const { return require(Type::MAP), map_; }
-  const ProfileValue &operator[](std::size_t i) const { return asVector().at(i); }
-  const ProfileValue &operator[](const std::string &key) const { return asMap().at(key); }
-  std::size_t size() const { return type() == Type::MAP ? asMap().size() : asVector().size(); }
-  bool operator==(const ProfileValue &other) const { return json() == other.json(); }
+  const ProfileValue &operator[](std::size_t i) const;
+  const ProfileValue &operator[](const std::string &key) const;
+  std::size_t size() const;
+  bool operator==(const ProfileValue &other) const;
   bool operator!=(const ProfileValue &other) const { return !(*this == other); }
 
   std::string json() const;
   const std::string &summary() const { return summary_; }
 
 private:
+  ProfileValue(Type type, Number number);
   void require(Type type) const {
     if (type != type_)
       throw std::bad_cast();
@@ -66,15 +72,11 @@ private:
   std::string json_, summary_;
 };
 
-inline std::ostream &operator<<(std::ostream &stream, const ProfileValue &value) { return stream << value.json(); }
-inline void serializeToJSON(std::ostream &stream, const ProfileValue &profile, bool = false) { stream << profile.json() << "\n"; }
-inline void printGraphSummary(std::ostream &stream, const ProfileValue &graph, const OptionFlags & = {}) { stream << graph.summary(); }
-inline void printExecutionSummary(std::ostream &stream, const ProfileValue &, const ProfileValue &execution, const OptionFlags & = {}) {
-  stream << execution.summary();
-}
-inline void printProfileSummary(std::ostream &stream, const ProfileValue &, const ProfileValue &execution, const OptionFlags & = {}) {
-  stream << execution.summary();
-}
+std::ostream &operator<<(std::ostream &stream, const ProfileValue &value);
+void serializeToJSON(std::ostream &stream, const ProfileValue &profile, bool = false);
+void printGraphSummary(std::ostream &stream, const ProfileValue &graph, const OptionFlags & = {});
+void printExecutionSummary(std::ostream &stream, const ProfileValue &graph, const ProfileValue &execution, const OptionFlags & = {});
+void printProfileSummary(std::ostream &stream, const ProfileValue &graph, const ProfileValue &execution, const OptionFlags & = {});
 
 } // namespace poplar
 

@@ -35,6 +35,11 @@ namespace program {
 class Program {
 public:
   Program();
+  Program(const Program &other);
+  Program(Program &&other) noexcept;
+  Program &operator=(const Program &other);
+  Program &operator=(Program &&other) noexcept;
+  ~Program();
   bool isEmpty() const;
 
   /// Internal to the emulator.

@@ -9,19 +9,17 @@ namespace poplar {
 
 class SourceLocation {
 public:
-  SourceLocation() = default;
+  SourceLocation();
+  SourceLocation(const SourceLocation &other);
+  SourceLocation(SourceLocation &&other) noexcept;
+  SourceLocation &operator=(const SourceLocation &other);
+  SourceLocation &operator=(SourceLocation &&other) noexcept;
+  ~SourceLocation();
   SourceLocation(std::string functionName, std::string fileName, unsigned lineNumber)
       : ownFunction_(std::move(functionName)), ownFile_(std::move(fileName)), line_(lineNumber), valid_(true) {}
   /// The caller, if used as a default argument.
   static SourceLocation Current(const char *functionName = __builtin_FUNCTION(), const char *fileName = __builtin_FILE(),
-                                unsigned lineNumber = __builtin_LINE()) {
-    SourceLocation location;
-    location.function_ = functionName;
-    location.file_ = fileName;
-    location.line_ = lineNumber;
-    location.valid_ = true;
-    return location;
-  }
+                                unsigned lineNumber = __builtin_LINE());
   std::string getFunctionName() const { return function_ ? function_ : ownFunction_; }
   std::string getFileName() const { return file_ ? file_ : ownFile_; }
   unsigned getLineNumber() const { return line_; }

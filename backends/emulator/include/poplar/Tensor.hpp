@@ -50,6 +50,11 @@ std::ostream &operator<<(std::ostream &os, const VariableInterval &interval);
 class Tensor {
 public:
   Tensor();
+  Tensor(const Tensor &other);
+  Tensor(Tensor &&other) noexcept;
+  Tensor &operator=(const Tensor &other);
+  Tensor &operator=(Tensor &&other) noexcept;
+  ~Tensor();
   bool valid() const { return data_ != nullptr; }
 
   Tensor operator[](std::size_t i) const;
