@@ -118,6 +118,9 @@ class CompileOptions:
         lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
+        if self.half is not None and "half" not in lost:
+            half = self.half.of_run
+            lost |= {"half": half} | ({"precision": defaults["precision"]} if half is None else {})
         return replace(self, target=target, **(lost | {"loss": None}))
 
 

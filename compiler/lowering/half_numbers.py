@@ -34,6 +34,11 @@ class HalfNumbers:
     deltas: bool = False
     states: bool = False
 
+    @property
+    def of_run(self) -> HalfNumbers | None:
+        """The choice for a program that does not train: trained weights have float16 values already; None if nothing remains."""
+        return HalfNumbers(self.weights and "nearest", states=self.states) if self.weights or self.states else None
+
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
