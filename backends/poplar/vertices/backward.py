@@ -37,7 +37,7 @@ def ring_size(net: PoplarNetwork, buffer: str) -> int:
 
 
 def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables and vertices of ``B1 source gradients`` and ``B2 neurons`` for one population."""
+    """Add the variables and vertices of one population to the supersteps ``B1 source gradients`` and ``B2 neurons``."""
     step = net.adjoint(population.id)
     if step is None:
         return

@@ -1,9 +1,9 @@
 """Compare a population-coded network in float16 and float32: learning curves, memory and predicted time, as Markdown tables and a picture.
 
-``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the tables of
-the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons, with eight
-output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each precision,
-from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
+``python benchmarks/scripts/training/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the
+tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons,
+with eight output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each
+precision, from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from snnc.compiler.neurons.library import LIF, I
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
 SCALE = LossScale(2.0**10, dynamic=False)
 COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf")
