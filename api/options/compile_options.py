@@ -120,7 +120,7 @@ class CompileOptions:
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
         if self.half is not None and "half" not in lost:
             half = self.half.of_run(weights=not backend.native)
-            lost |= {"half": half} | ({"precision": defaults["precision"]} if half is None else {})
+            lost |= {"half": half, "precision": defaults["precision"] if half is None else self.precision}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
