@@ -118,6 +118,9 @@ class CompileOptions:
         lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
+        if self.half is not None and "half" not in lost:
+            half = self.half.of_run(weights=not backend.native)
+            lost |= {"half": half, "precision": defaults["precision"] if half is None else self.precision}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
@@ -162,6 +165,8 @@ def options(
         **values,
     )
     given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
+    if chosen.half is not None:
+        given.pop("precision", None)  # half implies it
     check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     _check_dropping(chosen)
     return chosen

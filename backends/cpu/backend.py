@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, SequenceOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
@@ -23,7 +23,7 @@ class CpuOptions(SequenceOptions):
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
-    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
+    half: HalfNumbers | None = None
 
 
 class CpuBackend(Backend[CpuOptions]):
@@ -31,22 +31,23 @@ class CpuBackend(Backend[CpuOptions]):
 
     def halves(self, options: CpuOptions) -> tuple[Half, ...]:
         """Return float16 weights and states, if requested; the program rounds histories, which are not included, when it stores them."""
-        if options.half is None:
-            return ()
-        kinds: tuple[tuple[Half, bool], ...] = (("weights", options.half.weights is not None), ("states", options.half.states))
-        return tuple(kind for kind, wanted in kinds if wanted)
+        from snnc.backends.native.halves import rounded_by_program
+
+        return rounded_by_program(options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Raise an error if deltas are to be stored as float16.
+        """Raise an error if deltas, or weights that are not updated, are to be stored as float16.
 
         Raises
         ------
         HalfTargetError
-            Float16 is requested for deltas.
+            Float16 is requested for deltas, or for weights in a program without a loss.
         """
         del program
+        from snnc.backends.native.halves import check_weights
         from snnc.compiler.errors import HalfTargetError
 
+        check_weights(options.half, options)
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 

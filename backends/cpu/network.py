@@ -64,9 +64,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
-        "float16": storage.precision == "float16",
-        "half_states": any(p.kernel.halves for p in program.populations),
-        "half_weights": program.rounding is not None and trains,
+        **_halves(storage, trains),
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [
@@ -95,6 +93,15 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables, needs_of(made, row_buffers)
+
+
+def _halves(storage: SequenceStorage, trains: bool) -> Context:
+    """Return which numbers have the values of float16 numbers."""
+    return {
+        "float16": storage.precision == "float16",
+        "half_states": any(p.kernel.halves for p in storage.program.populations),
+        "half_weights": storage.program.rounding is not None and trains,
+    }
 
 
 def _updates(program: StepProgram) -> list[str]:

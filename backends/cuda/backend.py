@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, SequenceOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
@@ -30,7 +30,7 @@ class CudaOptions(SequenceOptions):
 
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
-    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
+    half: HalfNumbers | None = None
     device: int | None = None
 
 
@@ -39,22 +39,25 @@ class CudaBackend(Backend[CudaOptions]):
 
     def halves(self, options: CudaOptions) -> tuple[Half, ...]:
         """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
-        if options.half is None:
-            return ()
-        kinds: tuple[tuple[Half, bool], ...] = (("weights", options.half.weights is not None), ("states", options.half.states))
-        return tuple(kind for kind, wanted in kinds if wanted)
+        from snnc.backends.native.halves import rounded_by_program
+
+        return rounded_by_program(options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise an error if only histories or deltas are to be stored as float16.
+        """Raise an error if only histories or deltas, or weights that are not updated, are to be stored as float16.
 
         Raises
         ------
         HalfTogetherError
             `half` names history or deltas.
+        HalfTargetError
+            Float16 is requested for weights in a program without a loss.
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
+        from snnc.backends.native.halves import check_weights
 
+        check_weights(options.half, options)
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "

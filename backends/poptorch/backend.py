@@ -29,7 +29,7 @@ class PopTorchOptions(TileOptions):
     """Options of a package for PopTorch; PopART stores its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
-    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
+    half: HalfNumbers | None = None
     input_gradients: bool = field(default=False, metadata=TRAINING)
     drop: DropPolicy = "lowest"
 

@@ -6,6 +6,7 @@ from cpu_projects import data, opened
 from half_projects import dyadic
 from nets import of_model, recurrent
 
+import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -35,3 +36,17 @@ def test_records_and_gradients_equal_those_of_the_reference(make, half, precisio
         found = engine.gradients()
         for name, gradient in reference.gradients().items():
             assert np.linalg.norm(found[name] - gradient) <= 2e-6 * max(1e-3, np.linalg.norm(gradient)), name
+
+
+def test_a_run_without_training_rounds_states_too():
+    """Weights and inputs have few bits, so that every order of adding them gives the same sums."""
+    net = snnc.Sequential(16, snnc.Dense(13), snnc.LIF(beta=0.9), snnc.Dense(4), snnc.LI(beta=0.9))
+    x = (np.random.default_rng(0).random((20, 3, 16)) < 0.4).astype(np.float32)
+    found, weights = {}, None
+    for target, half in (("reference", None), ("reference", "states"), ("cpu", "states")):
+        with snnc.compile(net, target=target, half=half) as session:
+            weights = weights or {name: np.round(value * 64) / 64 for name, value in session.state_dict().items()}
+            session.load_state_dict(weights)
+            found[target, half] = session.run(x)["output"]
+    np.testing.assert_array_equal(found["cpu", "states"], found["reference", "states"])
+    assert (found["reference", None] != found["reference", "states"]).any()

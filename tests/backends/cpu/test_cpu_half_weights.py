@@ -59,3 +59,6 @@ def test_what_a_target_does_not_keep_as_float16_is_refused():
     for target, half in (("cpu", "deltas"), ("poptorch", "weights"), ("poptorch", "weights:stochastic,history")):
         with pytest.raises(HalfTargetError, match=half.partition(":")[0].partition(",")[0]):
             snnc.compile(recurrent(np.random.default_rng(3)), target=target, steps=9, loss="ce_count", optimizer="adam", half=half)
+    for target in ("cpu", "cuda"):
+        with pytest.raises(HalfTargetError, match="without training"):
+            snnc.compile(recurrent(np.random.default_rng(3)), target=target, half="weights,states")

@@ -32,12 +32,12 @@ CASES = {
     "several inputs": (several_inputs, Adam(1e-2), machine(3), {}, {"capacity": 1}),
     # Inputs as bits, populations in replicas, gradients that come back in windows.
     "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
-    # A past and deltas of half numbers.
+    # A past, deltas and states of half numbers.
     "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history", "deltas", "states")}, {"batch": 6}),
     # Rows of weights that are packed before they go to their sources.
     "packed rows": (deep, GROUPED, machine(100), {}, {"gradients": "dense", "packed": True, "quick": True}),
-    # Names that would be code, an output that shows an input; nothing is trained.
-    "hostile": (poplar_projects.hostile, None, machine(4), {}, {}),
+    # Names that would be code, an output that shows an input, states of half numbers; nothing is trained.
+    "hostile": (poplar_projects.hostile, None, machine(4), {"half": ("states",)}, {}),
 }
 
 SEVERAL = {"two IPUs": (tangled, Adam(1e-2), machine(40, 2), {}, {"chips": 2, "quick": True})}
