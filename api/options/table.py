@@ -152,8 +152,9 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns them",
     ),
     "half": Rule(
-        "values stored as float16: weights, history (stored past steps), deltas",
-        "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas.",
+        "values stored as float16: weights, history (stored past steps), deltas, states (which changes spikes)",
+        "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas, states (which changes "
+        "spikes).",
         instead="on that target precision= selects the rounded values",
     ),
     "precision": Rule(

@@ -99,6 +99,7 @@ def network_context(
         "copies": [copy.statement for copy in copies],
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
+        "half_states": any(p.kernel.halves for p in program.populations),
         "half_weights": trains and program.rounding is not None,
         "half_random": rounds_at_random(program),
         "limited": bool(steps.limits.sources),

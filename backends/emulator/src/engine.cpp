@@ -77,10 +77,13 @@ bool allowsTooMuch(const OptionFlags &options) {
   return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
 }
 
-/// A separate buffer for each stream lets the host run ahead, unless this is disabled.
-bool prefetches(const OptionFlags &options) {
+/// A separate buffer for each stream lets the host run ahead, unless this is disabled; with threads for callbacks, while the device runs.
+Prefetch prefetchOf(const OptionFlags &options) {
   const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
-  return is("exchange.streamBufferOverlap", "none") && !is("exchange.enablePrefetch", "false");
+  if (!is("exchange.streamBufferOverlap", "none") || is("exchange.enablePrefetch", "false"))
+    return Prefetch::Never;
+  const char *mode = "streamCallbacks.multiThreadMode";
+  return is(mode, "collaborative") || is(mode, "dedicated") ? Prefetch::OnThread : Prefetch::Now;
 }
 
 /// The path of the profile written when the engine ends: $SNNC_PROFILE, or from the autoReport options; otherwise empty.
@@ -177,7 +180,7 @@ void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Pro
   data_->profilePath = core::profilePath(options);
   data_->trace = core::traceOf(options);
   for (core::EngineData *replica : data_->replicas)
-    replica->prefetches = core::prefetches(options);
+    replica->prefetch = core::prefetchOf(options);
 }
 
 Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress,

@@ -127,6 +127,9 @@ struct StreamConnection {
   std::map<unsigned, StreamCallbackHandle> byReplica;
 };
 
+/// When a callback is called for the data of its next transfer: never, right after a transfer, or then on a thread of its own.
+enum class Prefetch { Never, Now, OnThread };
+
 struct EngineData {
   explicit EngineData(std::shared_ptr<GraphData> graphData);
 
@@ -147,8 +150,7 @@ struct EngineData {
   std::vector<EngineData *> replicas;
   std::vector<std::unique_ptr<EngineData>> others;
   unsigned replica = 0;
-  /// Whether callbacks are called ahead of time.
-  bool prefetches = true;
+  Prefetch prefetch = Prefetch::Now;
   std::map<std::string, HostAccess> handles;
   std::vector<StreamConnection> connections;
   std::vector<TileMemory> memory;

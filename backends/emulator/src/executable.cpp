@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <istream>
+#include <iterator>
 #include <new>
 #include <ostream>
+#include <sstream>
 
 #include "archive.hpp"
 #include "graph_archive.hpp"
@@ -112,11 +114,6 @@ Executable executableFrom(const std::string &bytes) {
   return Executable(std::move(graph), std::move(programs), std::move(options));
 }
 
-void requireBinary(SerializationFormat format, const char *what) {
-  if (format != SerializationFormat::Binary)
-    throw poplar_error(std::string(what) + ": tensors are written and read in the binary format alone");
-}
-
 } // namespace
 
 Executable Executable::deserialize(std::istream &stream, bool) {
@@ -137,13 +134,20 @@ void Graph::serialize(std::ostream &os, ArrayRef<program::Program> programs, Ser
 }
 
 void Graph::serializeTensors(std::ostream &os, ArrayRef<Tensor> tensors, SerializationFormat format) const {
-  requireBinary(format, "serializeTensors");
-  core::writeFile(os, core::tensorsToBytes(*data_, tensors));
+  if (format == SerializationFormat::Binary)
+    return core::writeFile(os, core::tensorsToBytes(*data_, tensors));
+  std::ostringstream archive;
+  core::writeFile(archive, core::tensorsToBytes(*data_, tensors));
+  core::writeTensorsJson(os, *data_, tensors, archive.str());
 }
 
 std::vector<Tensor> Graph::deserializeTensors(std::istream &is, SerializationFormat format) {
-  requireBinary(format, "deserializeTensors");
-  return loading([&] { return core::tensorsFromBytes(*data_, core::readFile(is)); });
+  return loading([&] {
+    if (format == SerializationFormat::Binary)
+      return core::tensorsFromBytes(*data_, core::readFile(is));
+    std::istringstream archive(core::archiveInJson({std::istreambuf_iterator<char>(is), std::istreambuf_iterator<char>()}));
+    return core::tensorsFromBytes(*data_, core::readFile(archive));
+  });
 }
 
 } // namespace poplar

@@ -1,4 +1,7 @@
-// A graph as JSON.
+// Graphs and tensors as JSON.
+#include <set>
+
+#include "archive.hpp"
 #include "graph_data.hpp"
 #include "json_text.hpp"
 
@@ -50,6 +53,51 @@ void writeGraphJson(std::ostream &os, const GraphData &graph) {
     os << "}";
   });
   os << "}\n";
+}
+
+void writeTensorsJson(std::ostream &os, const GraphData &graph, ArrayRef<Tensor> tensors, const std::string &archive) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::set<std::uint32_t> used;
+  os << "{\"tensors\": ";
+  listed(os, tensors, [&](const Tensor &t) {
+    os << "{\"type\": " << quoted(t.elementType().toString()) << ", \"shape\": ";
+    listed(os, t.shape(), [&](std::size_t d) { os << d; });
+    os << ", \"elements\": ";
+    listed(os, runsOf(t.data().view)->runs, [&](const Run &r) {
+      used.insert(r.var);
+      os << "{\"variable\": " << r.var << ", \"start\": " << r.start << ", \"stride\": " << r.stride << ", \"count\": " << r.count << "}";
+    });
+    os << "}";
+  });
+  os << ",\n \"variables\": {";
+  const char *between = "";
+  for (const std::uint32_t var : used) {
+    os << between << '"' << var << "\": ";
+    writeVariable(os, graph.variables[var]);
+    between = ", ";
+  }
+  os << "},\n \"archive\": \"";
+  for (const char c : archive)
+    os << digits[static_cast<unsigned char>(c) >> 4] << digits[c & 15];
+  os << "\"}\n";
+}
+
+std::string archiveInJson(const std::string &text) {
+  const auto digit = [&](std::size_t at) -> unsigned {
+    const char c = at < text.size() ? text[at] : '\0';
+    require((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'), "its archive has a character that is no hexadecimal digit");
+    return unsigned(c <= '9' ? c - '0' : c - 'a' + 10);
+  };
+  // Quotation marks within names follow a backslash, so this finds the key alone.
+  const std::string key = "\"archive\"";
+  std::size_t at = text.find(key);
+  require(at != std::string::npos, "it is JSON without an archive of tensors");
+  at = text.find('"', at + key.size());
+  require(at != std::string::npos, "its archive is missing");
+  std::string bytes;
+  for (++at; at < text.size() && text[at] != '"'; at += 2)
+    bytes += char(digit(at) << 4 | digit(at + 1));
+  return bytes;
 }
 
 } // namespace poplar::core

@@ -5,6 +5,8 @@
 #include <ostream>
 #include <string>
 
+#include <poplar/Tensor.hpp>
+
 namespace poplar::core {
 
 struct GraphData;
@@ -27,5 +29,9 @@ inline std::string quoted(const std::string &text) {
 
 /// Variables with their tiles, compute sets with their vertices.
 void writeGraphJson(std::ostream &os, const GraphData &graph);
+/// Tensors as elements of their variables; the binary archive, in hexadecimal digits, is what is read back.
+void writeTensorsJson(std::ostream &os, const GraphData &graph, ArrayRef<Tensor> tensors, const std::string &archive);
+/// The bytes of the archive; throws graph_object_load_error if there is none.
+std::string archiveInJson(const std::string &text);
 
 } // namespace poplar::core

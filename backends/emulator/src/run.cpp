@@ -81,8 +81,8 @@ void moveHost(EngineData &engine, StreamStep &step, StreamConnection &to) {
   StreamCallbackHandle *callback = own != to.byReplica.end() ? &own->second : to.callback ? &*to.callback : nullptr;
   if (callback) {
     (*callback)(data, step.bytes);
-    if (step.toDevice && engine.prefetches)
-      callback->prefetch(step.bytes);
+    if (step.toDevice && engine.prefetch != Prefetch::Never)
+      callback->prefetch(step.bytes, engine.prefetch == Prefetch::OnThread);
   } else {
     (step.toDevice ? std::memcpy(data, to.next, step.bytes) : std::memcpy(to.next, data, step.bytes));
     to.next += to.fixed ? 0 : step.bytes;

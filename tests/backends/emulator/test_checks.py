@@ -52,3 +52,7 @@ def test_callbacks_are_asked_ahead_and_what_was_not_available_is_fetched(cases):
         "fetch", "complete", "prefetch", "complete", "prefetch", "complete", "prefetch", "fetch", "complete", "prefetch",
     ]  # fmt: skip
     assert values == "0 1 2 4 0 0 0 0"
+
+
+def test_a_request_ahead_may_wait_for_what_the_program_does_meanwhile(cases):
+    assert cases.run("checks", "prefetchOnThread").split() == ["1", "11", "21"]

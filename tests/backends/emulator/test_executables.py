@@ -62,13 +62,34 @@ def test_numbers_in_a_file_take_no_memory_and_name_only_what_there_is(cases, tmp
         assert cases.run("executables", "load", file) == "graph_object_load_error\n", name
 
 
-def test_tensors_keep_their_views_and_tiles_in_another_graph(cases):
-    assert cases.run("executables", "tensors").splitlines() == [
+@pytest.mark.parametrize("form", ["binary", "JSON"])
+def test_tensors_keep_their_views_and_tiles_in_another_graph(cases, form):
+    assert cases.run("executables", "tensors", form).splitlines() == [
         "a{2,4}float mapped 0-1 4-5",
         "a{12}float mapped 0-6",
         "b{3}half not mapped",
         "3",
     ]
+
+
+def test_tensors_as_json_name_their_elements_and_variables(cases):
+    written = cases.json("executables", "tensorsAsJson")
+    column, rows = written["tensors"]
+    ((number, variable),) = written["variables"].items()
+    assert variable["name"] == 'an "archive": "'
+    assert variable["shape"] == [4, 3]
+
+    def elements(tensor):
+        assert {run["variable"] for run in tensor["elements"]} == {int(number)}
+        return [run["start"] + i * run["stride"] for run in tensor["elements"] for i in range(run["count"])]
+
+    assert elements(column) == [1, 4, 7, 10]
+    assert elements(rows) == list(range(3, 9))
+    assert (column["shape"], rows["shape"], rows["type"]) == ([4], [6], "float")
+
+
+def test_damaged_tensors_as_json_are_refused(cases):
+    assert cases.run("executables", "damagedTensors").split() == ["refused"] * 5
 
 
 def test_a_graph_as_json_names_variables_tiles_and_vertices(cases):

@@ -132,3 +132,9 @@ def test_accuracy_draws_and_tensors_for_the_host(cases):
     assert (rows == rows[:, :1]).all(), "rows are dropped whole"
     assert set(rows[:, 0]) == {0, 2}
     assert found["shapes"].tolist() == [3, 15, 1, 7]
+
+
+def test_trace_points_take_parts_of_texts_and_metadata(cases):
+    found = run(cases, "traces", [])
+    assert found["type"] == 2
+    assert found["value"] == 3

@@ -283,7 +283,7 @@ public:
   /// Binary: the same as in an Executable of the programs. JSON: variables, tiles, compute sets and vertices, for other tools.
   void serialize(std::ostream &os, ArrayRef<program::Program> programs, SerializationFormat format) const;
   void serialize(std::ostream &os, SerializationFormat format) const { serialize(os, ArrayRef<program::Program>(), format); }
-  /// Tensors with their variables and tiles, for deserializeTensors of this graph or another; only Binary.
+  /// Tensors with their variables and tiles, for deserializeTensors of this graph or another.
   void serializeTensors(std::ostream &os, ArrayRef<Tensor> tensors, SerializationFormat format) const;
   /// New variables as they were written. Throws graph_object_load_error for any other contents of the stream.
   std::vector<Tensor> deserializeTensors(std::istream &is, SerializationFormat format);

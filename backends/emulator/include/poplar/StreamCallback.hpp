@@ -3,16 +3,19 @@
 #define SNNC_POPLAR_STREAM_CALLBACK_HPP
 
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <poplar/core/Language.hpp>
 
 namespace poplar {
+
+namespace core {
+/// Data requested ahead of a transfer.
+struct Ahead;
+} // namespace core
 
 class StreamCallback {
 public:
@@ -37,35 +40,16 @@ public:
   StreamCallbackHandle(std::unique_ptr<Callback> callback) : callback_(std::move(callback)) {}
 
   /// One transfer: the prefetched data, otherwise data fetched now.
-  void operator()(void *data, std::size_t bytes) {
-    if (!callback_)
-      return fetch_(data);
-    if (ahead_.size() == bytes && bytes > 0)
-      std::memcpy(data, ahead_.data(), bytes);
-    else
-      callback_->fetch(data);
-    ahead_.clear();
-    callback_->complete();
-  }
-  /// Requests the data of the next transfer.
-  void prefetch(std::size_t bytes) {
-    if (!callback_)
-      return;
-    ahead_.resize(bytes);
-    if (callback_->prefetch(ahead_.data()) != StreamCallback::Result::Success)
-      ahead_.clear();
-  }
+  void operator()(void *data, std::size_t bytes);
+  /// Requests the data of the next transfer. `onThread`: on a thread of its own, which the next transfer waits for; otherwise now.
+  void prefetch(std::size_t bytes, bool onThread = false);
   /// The prefetched data will not be used.
-  void invalidate() {
-    if (callback_ && !ahead_.empty())
-      callback_->invalidatePrefetched();
-    ahead_.clear();
-  }
+  void invalidate();
 
 private:
   std::function<void(void *)> fetch_;
   std::shared_ptr<StreamCallback> callback_;
-  std::vector<char> ahead_;
+  std::shared_ptr<core::Ahead> ahead_;
 };
 
 } // namespace poplar

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
+#include <memory>
+#include <ostream>
 #include <string>
 #include <type_traits>
 

@@ -2,7 +2,9 @@
 #ifndef SNNC_PVTI_PVTI_HPP
 #define SNNC_PVTI_PVTI_HPP
 
+#include <cstddef>
 #include <string>
+#include <utility>
 
 namespace pvti {
 
@@ -16,13 +18,25 @@ private:
 };
 inline TraceChannel createTraceChannel(const std::string &name) { return TraceChannel(name); }
 
+/// What a trace point records besides its name, as JSON.
+class Metadata {
+public:
+  explicit Metadata(std::string json) : json_(std::move(json)) {}
+  const std::string &json() const { return json_; }
+
+private:
+  std::string json_;
+};
+inline Metadata createJsonMetadata(const std::string &json) { return Metadata(json); }
+
 class Tracepoint {
 public:
-  Tracepoint(TraceChannel *, const std::string &) {}
-  Tracepoint(const TraceChannel &, const std::string &) {}
-  static void begin(TraceChannel *, const std::string &) {}
-  static void end(TraceChannel *, const std::string &) {}
-  static void event(TraceChannel *, const std::string &) {}
+  Tracepoint(TraceChannel *, const std::string &, const Metadata * = nullptr) {}
+  Tracepoint(const TraceChannel &, const std::string &, const Metadata * = nullptr) {}
+  Tracepoint(TraceChannel *, const char *, std::size_t, const Metadata * = nullptr) {}
+  static void begin(TraceChannel *, const std::string &, const Metadata * = nullptr) {}
+  static void end(TraceChannel *, const std::string &, const Metadata * = nullptr) {}
+  static void event(TraceChannel *, const std::string &, const Metadata * = nullptr) {}
 };
 
 template <class Value> class Series {

@@ -1,6 +1,10 @@
 // What the emulator finds when it is asked to look.
 #include "case.hpp"
 
+#include <array>
+#include <chrono>
+#include <future>
+
 namespace {
 
 struct World {
@@ -102,6 +106,37 @@ const Scenarios scenarios = {
        engine.loadAndRun(w.device);
        std::cout << "\n";
        show(readBack<float>(engine, "a", 8));
+     }},
+    {"prefetchOnThread", [] {
+       // Each value depends on what the program sends to the host after the transfer before, which a request ahead has to await.
+       struct Source : StreamCallback {
+         explicit Source(std::array<std::promise<float>, 3> &sent) : sent(sent) {}
+         std::array<std::promise<float>, 3> &sent;
+         unsigned requests = 0;
+         Result prefetch(void *to) override {
+           std::future<float> last = sent[requests++].get_future();
+           if (last.wait_for(std::chrono::seconds(5)) != std::future_status::ready)
+             return Result::NotAvailable;
+           *static_cast<float *>(to) = last.get() + 10;
+           return Result::Success;
+         }
+         void fetch(void *to) override { *static_cast<float *>(to) = 1; }
+       };
+       World w;
+       const DataStream in = w.graph.addHostToDeviceFIFO("in", FLOAT, 1), out = w.graph.addDeviceToHostFIFO("out", FLOAT, 1);
+       const Tensor first = w.a.slice(0, 1);
+       std::array<std::promise<float>, 3> sent;
+       unsigned sends = 0;
+       Engine engine(w.graph, Sequence(Copy(in, first), Copy(first, out)),
+                     {{"exchange.streamBufferOverlap", "none"}, {"streamCallbacks.multiThreadMode", "collaborative"}});
+       engine.connectStreamToCallback("in", std::make_unique<Source>(sent));
+       engine.connectStreamToCallback("out", [&](void *value) {
+         std::cout << *static_cast<float *>(value) << " ";
+         sent[sends++].set_value(*static_cast<float *>(value));
+       });
+       engine.load(w.device);
+       for (int i = 0; i < 3; ++i)
+         engine.run(0);
      }},
 };
 

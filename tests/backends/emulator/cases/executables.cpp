@@ -151,10 +151,11 @@ int main(int argc, char **argv) {
                          const Tensor a = from.addVariable(FLOAT, {4, 6}, "a"), unmapped = from.addVariable(HALF, {3}, "b");
                          for (unsigned tile = 0; tile < 4; ++tile)
                            from.setTileMapping(a[tile], tile);
+                         const SerializationFormat format = std::string(file) == "JSON" ? SerializationFormat::JSON : SerializationFormat::Binary;
                          std::stringstream bytes;
-                         from.serializeTensors(bytes, {a.transpose().slice(1, 3), concat({a[0], a[3]}), unmapped}, SerializationFormat::Binary);
+                         from.serializeTensors(bytes, {a.transpose().slice(1, 3), concat({a[0], a[3]}), unmapped}, format);
                          mapped(to, INT, {5}, "first");
-                         for (const Tensor &t : to.deserializeTensors(bytes, SerializationFormat::Binary)) {
+                         for (const Tensor &t : to.deserializeTensors(bytes, format)) {
                            bool complete = false;
                            const auto tiles = to.getTileMapping(t, &complete);
                            std::cout << t.getName() << t.shapeToString() << t.elementType() << (complete ? " mapped" : " not mapped");
@@ -163,6 +164,33 @@ int main(int argc, char **argv) {
                            std::cout << "\n";
                          }
                          std::cout << to.getNumVars() << "\n";
+                       }},
+                      {"tensorsAsJson",
+                       [&] {
+                         Graph graph(device);
+                         mapped(graph, INT, {1}, "not written");
+                         const Tensor x = mapped(graph, FLOAT, {4, 3}, "an \"archive\": \"");
+                         graph.serializeTensors(std::cout, {x.transpose()[1], x.slice(1, 3).flatten()}, SerializationFormat::JSON);
+                       }},
+                      {"damagedTensors",
+                       [&] {
+                         Graph graph(device);
+                         std::stringstream text;
+                         graph.serializeTensors(text, {mapped(graph, FLOAT, {4}, "x")}, SerializationFormat::JSON);
+                         const std::string whole = text.str();
+                         const std::size_t key = whole.find("\"archive\"");
+                         std::string digit = whole;
+                         digit[key + 80] = digit[key + 80] == '7' ? '6' : '7';
+                         for (const std::string &damaged : {std::string("{}"), whole.substr(0, key + 9), whole.substr(0, key + 40), digit,
+                                                            whole.substr(0, key + 20) + "g" + whole.substr(key + 21)}) {
+                           std::istringstream stream(damaged);
+                           try {
+                             graph.deserializeTensors(stream, SerializationFormat::JSON);
+                             std::cout << "accepted\n";
+                           } catch (const graph_object_load_error &error) {
+                             std::cout << "refused\n";
+                           }
+                         }
                        }},
                       {"json",
                        [&] {

@@ -1,4 +1,10 @@
 // Scatter, histograms, circular buffers, triangular systems and other smaller parts of the libraries.
+#include <poplar/Type.hpp>
+#include <pvti/pvti.hpp>
+
+/// Programs use parts of the standard library that the SDK's Type.hpp brings, so nothing else is included above.
+inline void printOwned(std::ostream &os, std::unique_ptr<poplar::Type> type) { os << "type: " << type->size() << "\n"; }
+
 #include "numbers.hpp"
 
 #include <popnn/Loss.hpp>
@@ -129,6 +135,21 @@ void others() {
             << int(second) << "\n";
 }
 
+/// A trace point of a program's own class: a part of a text, with metadata.
+class Scoped : public pvti::Tracepoint {
+public:
+  Scoped(pvti::TraceChannel *channel, const std::string &label, pvti::Metadata metadata)
+      : pvti::Tracepoint(channel, label.data(), 3, &metadata), metadata(std::move(metadata)) {}
+  pvti::Metadata metadata;
+};
+
+void traces() {
+  pvti::TraceChannel channel("mine");
+  const Scoped scoped(&channel, "labelled", pvti::createJsonMetadata("{\"value\": 3}"));
+  printOwned(std::cout, std::make_unique<Type>(HALF));
+  std::cout << "value: " << scoped.metadata.json().substr(10, 1) << "\n";
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -137,6 +158,7 @@ int main(int argc, char **argv) {
                      {"ring", ring},
                      {"triangular", triangular},
                      {"convolutions", layersOfConvolutions},
-                     {"others", others}},
+                     {"others", others},
+                     {"traces", traces}},
                     argc, argv);
 }
