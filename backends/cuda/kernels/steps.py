@@ -278,7 +278,7 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
-        """Return the state buffers that the backward pass reads -> the buffers of their 16-bit histories; saved buffers -> themselves."""
+        """Return the 16-bit history of each state buffer that the backward pass reads, and each saved buffer under its own name."""
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
