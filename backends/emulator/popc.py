@@ -108,25 +108,24 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
 def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
     """Compile sources, link them with the objects of tables (``.gp``), and return the path of the table of them all.
 
-    One source may call functions that another defines, and need not have vertices of its own.
+    One source may call functions that another defines, and need not have vertices of its own. The table may be empty.
 
     Raises
     ------
     BuildError
-        A file does not compile, a table was not written by this popc, or no vertex can run.
+        A file does not compile, or a table was not written by this popc.
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
     objects = list({made.read_bytes(): made for made in found}.values())
     command, chosen = compiler(), _chosen_flags()
-    names = ", ".join(file.name for file in inputs)
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
         _write_table(folder, _types(folder / LIBRARY))
 
-    return _with_vertices(cached_file(f"codelets/{key}", "codelets.gp", build), names)
+    return cached_file(f"codelets/{key}", "codelets.gp", build)
 
 
 def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
@@ -370,11 +369,11 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
             return _copy_out(_compiled(empty, library, flags), output)
     if len(inputs) > 1 or inputs[0].suffix == ".gp":
         table = link_codelets(inputs, library, flags)
-    elif output is None:
-        table = compile_codelets(inputs[0], library, flags)
     else:
-        table = _compiled(inputs[0], library, flags)  # another call may link it with the vertices
-    return table if output is None else _copy_out(table, output)
+        table = _compiled(inputs[0], library, flags)
+    if output is None:
+        return _with_vertices(table, ", ".join(file.name for file in inputs))
+    return _copy_out(table, output)  # without vertices too: build files write files of functions, for other calls to link
 
 
 def _library(chosen: Path | None) -> Path:

@@ -327,7 +327,11 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     host.write_text(THRICE)
     build.compile_program([host], tmp_path / "host", flags=["-O0"])
     subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+    functions = tmp_path / "functions.gp"
+    assert popc.main([*parts[:2], "-o", str(functions)]) == 0, "a build file may have a library of functions"
+    assert "\nvertex\t" not in functions.read_text()
     assert popc.main([str(tmp_path / "helper.cpp")]) == BuildError.exit_code
+    assert popc.main(parts[:2]) == BuildError.exit_code, "nobody could use the vertices of a table without any"
     (tmp_path / "foreign.gp").write_text("!<arch>")
     assert popc.main([parts[0], str(tmp_path / "foreign.gp"), "-o", str(joined)]) == BuildError.exit_code
     assert "foreign.gp.o is missing" in capsys.readouterr().err
