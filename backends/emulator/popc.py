@@ -158,7 +158,8 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
         for extra in ((), AS_HARDWARE):
             for command in commands:
                 try:
-                    return _compile(source, copy, library, command, [*chosen, *half_flags(command)], [*flags, *extra])
+                    always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
+                    return _compile(source, copy, library, command, always, [*flags, *extra])
                 except Exception as error:
                     from snnc.compiler.errors import BuildError  # imported here: it takes time
 
@@ -166,6 +167,11 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
                         raise
                     failures.append(error)
     raise failures[len(commands) - 1]
+
+
+def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
+    """Return the flags under which GCC compiles a conversion from ``void *``, which C permits and C++ does not."""
+    return ["-fpermissive", "-w"] if source.suffix == ".c" and not is_clang(command) else []
 
 
 def _with_vertices(table: Path, names: str) -> Path:

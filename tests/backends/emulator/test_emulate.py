@@ -337,6 +337,15 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     assert "foreign.gp.o is missing" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(compilers.is_clang(popc.codelet_compiler()), reason="GCC's flags")
+def test_functions_in_c_compile(cases, tmp_path):
+    source = tmp_path / "made.c"
+    source.write_text(
+        "#include <stdlib.h>\nint *made(int n) {\n  int *found = malloc(n * sizeof(int));\n  return found;\n}\n"
+    )
+    assert popc.main([str(source), "-o", str(tmp_path / "made.gp")]) == 0
+
+
 def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path):
     """Without `__IPU__` this one needs a library of the host, as headers that host and codelets share may."""
     source = tmp_path / "hardware.cpp"
