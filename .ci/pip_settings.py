@@ -1,6 +1,6 @@
-"""How pip reaches the package index on this machine, for a root made elsewhere on it: settings, certificates and folders of wheels.
+"""Print how pip reaches the package index on this machine, so that pip in a different root, such as a container, can reach it too.
 
-Prints lines for a shell that set the environment (``environment``), or the files and folders that the settings name (``paths``).
+With ``environment``: shell commands that set the environment variables; with ``paths``: the files and folders that the settings name.
 """
 
 import ast
@@ -19,7 +19,7 @@ WHERE_IT_INSTALLS = {
 
 
 def settings() -> dict[str, str]:
-    """Return pip's configuration as environment variables, those of the environment last, as pip itself ranks them."""
+    """Return pip's configuration as environment variables; variables of the environment override files, as in pip."""
     listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
     found = {}
     for line in listed.splitlines():

@@ -1,4 +1,7 @@
-"""Whether the frameworks of ``snnc[frameworks]`` have wheels here without libraries of GPUs: exit status 0, or 1 and why not on stdout."""
+"""Check whether ``snnc[frameworks]`` can be installed here from wheels without GPU libraries.
+
+The exit status is 0 if it can; otherwise it is 1, with the reason on stdout.
+"""
 
 import json
 import subprocess

@@ -1,8 +1,9 @@
-"""Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
+"""Print the tests of the folders that a change touches, one path per line: ``git diff --name-only BASE | python .ci/touched.py``.
 
-Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
-folder above that exists. Templates are tested with the backend that emits them, examples by one file. Code that can change emitted
-programs is also tested end to end, and all code of the package by the hashes of what it emits and prints.
+The folders of tests have the names of the code's folders: the tests of ``compiler/tiles/memory/x.py`` are in
+``tests/compiler/tiles/memory``, or in the nearest folder above that exists. Templates are tested with the backend that emits them,
+examples by one file. Code that can change emitted programs is also tested end to end, and all code of the package by the hashes of what
+it emits and prints.
 """
 
 import re
@@ -12,9 +13,9 @@ from pathlib import Path
 
 ROOMS = ("api", "frontends", "compiler", "backends", "benchmarks")
 EMIT = ("compiler", "backends", "templates")
-"""Rooms whose changes can change emitted programs."""
+"""Folders whose changes can change emitted programs."""
 BY_TEMPLATE = {"common": ["backends"], "native": ["backends/cpu", "backends/cuda", "backends/native"], "report": ["api/report"]}
-"""Test folders of the folders of templates that do not belong to the backend of the same name."""
+"""Test folders by folder of templates, where the name differs from that of a backend."""
 
 
 def tests_of(file: str, root: Path) -> list[str]:
@@ -32,7 +33,7 @@ def tests_of(file: str, root: Path) -> list[str]:
     folder = path.parent
     while not (root / "tests" / folder).is_dir():
         folder = folder.parent
-    loose = sorted((root / "tests" / folder).glob("test_*.py")) if len(folder.parts) == 1 else []  # not those of the rooms inside
+    loose = sorted((root / "tests" / folder).glob("test_*.py")) if len(folder.parts) == 1 else []  # without those in subfolders
     return [test.relative_to(root).as_posix() for test in loose] or [f"tests/{folder.as_posix()}"]
 
 
@@ -47,7 +48,7 @@ def _of_tests(path: Path, root: Path) -> list[str]:
 
 
 def touched(files: Iterable[str], root: Path) -> list[str]:
-    """Return the tests of all changed files, those of their own rooms first; a path inside another is left out."""
+    """Return the tests of all changed files, then the tests of whole programs; a path inside another one is omitted."""
     files = list(files)
     found = dict.fromkeys(test for file in files for test in tests_of(file, root))
     changed = {file.split("/")[0] for file in files if not file.endswith(".md")}

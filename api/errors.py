@@ -60,7 +60,7 @@ class OutputFileError(SnncError):
 
 
 class ProjectFolderError(SnncError):
-    """A folder is not a snnc project, or the project is damaged."""
+    """A folder is not an snnc project, or the project is damaged."""
 
     code = "SNNC-E526"
 

@@ -1,1 +1,1 @@
-"""The networks on which the mapping is measured, and the published timings, for ``snnc bench``."""
+"""Benchmarks: networks, published timings, measured training steps and reproduced figures, for ``snnc bench`` and ``snnc reproduce``."""

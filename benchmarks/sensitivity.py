@@ -1,7 +1,7 @@
 """Sensitivity of headline ratios of the predictions to changes of groups of cost-model coefficients by 30 %.
 
-``benchmarks/scripts/coefficient_sensitivity.py`` maps the networks onto changed machines; this module defines the groups and ratios, and
-reads the results.
+``benchmarks/scripts/prediction/coefficient_sensitivity.py`` maps the networks onto changed machines; this module defines the groups and
+ratios, and reads the results.
 """
 
 from __future__ import annotations

@@ -142,7 +142,8 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
 
     if not is_project(model):
         raise RecordingError(
-            f"--record stores spikes in a project's folder, but {str(model)!r} is none; compile it first: snnc compile {model} -o DIR"
+            f"--record stores spikes in a project's folder, but {str(model)!r} is not a project; "
+            f"compile it first: snnc compile {model} -o DIR"
         )
     own = load_options(model).target
     if target not in (None, own):

@@ -116,10 +116,10 @@ def compile(
         history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the weights. Sums, states
         and updated parameters are float32.
     half
-        On machines and the reference (weights on the CPU and on a GPU too, no weights in PopTorch's package): the values that
-        ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps) and deltas, as in
+        On machines and the reference (weights and states on the CPU and on a GPU too, no weights in PopTorch's package): the values
+        that ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps), deltas and states, as in
         ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random
-        (``stochastic``), or with the remainders stored (``master``).
+        (``stochastic``), or with the remainders stored (``master``). Rounded states change spikes.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite

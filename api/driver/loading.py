@@ -45,7 +45,7 @@ def as_graph(
         The model cannot be read, or an option does not fit it.
     """
     if not isinstance(model, Network | Graph | str | Path):
-        raise ModelFormatError(f"{type(model).__name__} is not a model; give a snnc.Network, a graph, or the path of an .onnx file.")
+        raise ModelFormatError(f"{type(model).__name__} is not a model; give an snnc.Network, a graph, or the path of an .onnx file.")
     if isinstance(model, Network):
         check_discrete(f"the network {model.name!r}", dt, dialect)
         check_without_rule(f"the network {model.name!r}", detach)

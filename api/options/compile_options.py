@@ -61,7 +61,7 @@ class CompileOptions:
     truncate: int | None = None
     """Number of steps after which gradients are cut; None for gradients through all steps."""
     precision: Precision = "float32"
-    """The target determines which values are rounded, see :func:`snnc.compile`. Sums, running states and updated parameters are float32."""
+    """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
     half: HalfNumbers | None = None
     """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False

@@ -24,7 +24,7 @@ def loss_of(loss: object) -> Loss | None:
         return loss  # type: ignore[return-value]  # a protocol
     raise OptionKindError(
         f"loss is {_kind(loss)}, but the loss is compiled into the program: give a name, such as 'ce_count' or 'mse_count', or "
-        "snnc.losses.CrossEntropy('count'), snnc.losses.SquaredError('rate'). To use a PyTorch loss, train a snnc.torch.Module."
+        "snnc.losses.CrossEntropy('count'), snnc.losses.SquaredError('rate'). To use a PyTorch loss, train an snnc.torch.Module."
     )
 
 
@@ -40,7 +40,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
         return optimizer
     raise OptionKindError(
         f"optimizer is {_kind(optimizer)}; give snnc.Adam(0.001), snnc.SGD(0.01, momentum=0.9), or a text such as 'adam:0.001'. To use a "
-        "PyTorch optimiser, train a snnc.torch.Module."
+        "PyTorch optimiser, train an snnc.torch.Module."
     )
 
 

@@ -152,8 +152,9 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns them",
     ),
     "half": Rule(
-        "values stored as float16: weights, history (stored past steps), deltas",
-        "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas.",
+        "values stored as float16: weights, history (stored past steps), deltas, states (which changes spikes)",
+        "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas, states (which changes "
+        "spikes).",
         instead="on that target precision= selects the rounded values",
     ),
     "precision": Rule(
@@ -248,9 +249,9 @@ def help_of(name: str) -> str:
     Examples
     --------
     >>> help_of("truncate")
-    'Targets reference, cpu, cuda, with --loss: Cut the gradient every K steps (truncated BPTT).'
+    'Only for reference, cpu, cuda, with --loss: Cut the gradient every K steps (truncated BPTT).'
     """
     takers = {b: support for b in BACKENDS if (support := support_of(name, b)) != "refused"}
-    where = f"targets {', '.join(b.words.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
+    where = f"only for {', '.join(b.words.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
     head = ", ".join(filter(None, (where, "with --loss" if set(takers.values()) == {"with a loss"} else "")))
     return f"{head[:1].upper()}{head[1:]}: {RULES[name].help}" if head else RULES[name].help

@@ -1,4 +1,4 @@
-"""Names from model files, made safe for comments and strings of emitted code; they occur nowhere else in it."""
+"""Names from model files, made safe for comments and strings; emitted code contains them nowhere else."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def c_expression(expression: Expression, real: Real = "float", names: Mapping[st
     Parameters
     ----------
     expression
-        In canonical names; ``detach(x)`` is printed as ``x``.
+        In canonical names; ``detach(x)`` is printed as ``x``, and ``float16(x)`` as a call of ``rounded_to_half`` of ``half_states.hpp``.
     real
         Type of all values. It selects the functions of ``<cmath>`` (``expf``, ``exp``).
     names
@@ -99,6 +99,8 @@ class _Printer:
                 sign, level = _INFIX[function]
                 text = f"{self.text(left, level)} {sign} {self.text(right, level + 1)}"
                 return f"({text})" if outer > level else text
+            case Call("float16", (operand,)):
+                return f"rounded_to_half({self.text(operand)})"
             case Call("sigmoid", (operand,)):
                 one = c_literal(1, self.real)
                 text = f"{one} / ({one} + {self._function('exp')}(-{self.text(operand, _UNARY)}))"

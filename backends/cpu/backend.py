@@ -30,8 +30,11 @@ class CpuBackend(Backend[CpuOptions]):
     """Emits, builds and loads a C++ program."""
 
     def halves(self, options: CpuOptions) -> tuple[Half, ...]:
-        """Return float16 weights, if requested; histories are not included, because the program rounds them when it stores them."""
-        return ("weights",) if options.half is not None and options.half.weights is not None else ()
+        """Return float16 weights and states, if requested; the program rounds histories, which are not included, when it stores them."""
+        if options.half is None:
+            return ()
+        kinds: tuple[tuple[Half, bool], ...] = (("weights", options.half.weights is not None), ("states", options.half.states))
+        return tuple(kind for kind, wanted in kinds if wanted)
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
         """Raise an error if deltas are to be stored as float16.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, linker_flags, machine_id, run_compiler
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 
 HOT: Final = (
@@ -23,10 +23,14 @@ HOT: Final = (
     "windows.cpp",
     "readout.cpp",
     "neurons.cpp",
+    "optimizer.cpp",
+    "loss.cpp",
+    "lists.cpp",
 )
 """Sources in which a step spends its time; the slowest to compile come first."""
 PLAIN: Final = (
     "session_tensors.cpp",
+    "parameters.cpp",
     "cpu_session.cpp",
     "native_session.cpp",
     "session_inputs.cpp",
@@ -38,10 +42,12 @@ PLAIN: Final = (
 )
 """All other sources that projects share."""
 SOURCES: Final = (*HOT, *PLAIN)
-OWN: Final = ("network.cpp", "neurons.cpp")
-"""Sources that differ between projects."""
+OWN: Final = ("network.cpp", "neurons.cpp", "optimizer.cpp", "loss.cpp")
+"""Sources that differ between projects; networks that are trained in the same way share the last two."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++."""
+WITH_HEADERS: Final = ("network.cpp", "optimizer.cpp", "loss.cpp")
+"""Sources that use the precompiled headers: their own headers are among them, or read by them."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
@@ -82,17 +88,17 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None)
     headers = headers_of(folder)
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
     further = {"neurons.cpp": EQUATION_FLAGS}
-    sources = sources_in(folder, SOURCES)
+    sources, link = sources_in(folder, SOURCES), linker_flags(command)
     keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in sources}
 
     def compile_one(name: str) -> Path:
         own = [*command, *every, levels[name], *further.get(name, ())]
-        if name == "network.cpp" and not flags:  # with additional flags, precompiling does not pay off
+        if name in WITH_HEADERS and not flags:  # with additional flags, precompiling does not pay off
             own += precompiled(folder, HEADERS, [*identity, level], own)
         return compiled(folder / name, keys[name], own)
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*command, *every, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*command, *every, LEVEL, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return cached_file(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cpu-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)

@@ -95,7 +95,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     storage, step = made.storage, found.step
     current, output, record = found.current, step.outputs[0], found.record.target
     response, mean = f"{step.population}_response", f"{step.population}_mean"
-    made.kernels += [f"std::vector<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    made.kernels += [f"PerWorker<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     made.layout.append(f"{response}.resize(workers.size());")
     made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
     made.readout = CollapsedReadout(

@@ -33,14 +33,18 @@ CONSTANTS: Final = (
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
 FIXED: Final = (
     "bfloat16.hpp",
+    "arrays.hpp",
     "vectors.hpp",
     "threads.hpp",
     "threads.cpp",
     "values.hpp",
     "values.cpp",
+    "lists.hpp",
+    "lists.cpp",
     "products.hpp",
     "products.cpp",
     "parameters.hpp",
+    "parameters.cpp",
     "dense.hpp",
     "dense.cpp",
     "wiring.hpp",
@@ -64,6 +68,9 @@ FIXED: Final = (
 )
 """Sources that are the same in every project, and are compiled once."""
 OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
+LOSS: Final = "loss.cpp"
+TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
+"""Sources of projects that train, besides that of the loss."""
 
 
 def emit_cpu(
@@ -103,7 +110,13 @@ def emit_cpu(
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
-    whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    halves = context["half_weights"]
-    more = (*(["float16.hpp"] if context["float16"] or halves else []), *(["half_weights.hpp"] if halves else []))
-    return rendered(whole, "cpu", (*FIXED, *more, *OWN), CONSTANTS)
+    halves, states, trains = context["half_weights"], context["half_states"], context["training"]
+    more = [
+        *(["float16.hpp"] if context["float16"] or halves or states else []),
+        *(["half_weights.hpp"] if halves else []),
+        *(["half_states.hpp"] if states else []),
+    ]
+    names = (*FIXED, *more, *OWN, *(TRAINING if trains else ()))
+    sources = [name for name in SOURCES if trains or name not in (LOSS, *TRAINING)]
+    whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": sources}
+    return rendered(whole, "cpu", names, LOSS, CONSTANTS)

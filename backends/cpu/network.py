@@ -65,6 +65,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
         "float16": storage.precision == "float16",
+        "half_states": any(p.kernel.halves for p in program.populations),
         "half_weights": program.rounding is not None and trains,
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],

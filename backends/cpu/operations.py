@@ -250,7 +250,7 @@ class Statements:
             parameter = gradient.removeprefix("d_")
             if self.storage.size(parameter) == 1 and self.storage.program.buffers[parameter].shape == ():
                 size = self.storage.size(op.currents[0]) if op.currents else self.storage.size(op.states[0])
-                self.kernels.append(f"std::vector<Array<float>> {gradient}_sums;")
+                self.kernels.append(f"PerWorker<Array<float>> {gradient}_sums;")
                 self.layout.append(f"{gradient}_sums.resize(workers.size());")
                 self.sums[f"{gradient}_sums"] = size
                 self.start.append(f"{gradient}_sums[mine].resize(padded({size}));")

@@ -38,8 +38,11 @@ class CudaBackend(Backend[CudaOptions]):
     """Emits, builds and loads a CUDA program."""
 
     def halves(self, options: CudaOptions) -> tuple[Half, ...]:
-        """Return float16 weights, if requested; the program itself rounds histories, factors of products and deltas."""
-        return ("weights",) if options.half is not None else ()
+        """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
+        if options.half is None:
+            return ()
+        kinds: tuple[tuple[Half, bool], ...] = (("weights", options.half.weights is not None), ("states", options.half.states))
+        return tuple(kind for kind, wanted in kinds if wanted)
 
     def check(self, program: StepProgram, options: CudaOptions) -> None:
         """Raise an error if only histories or deltas are to be stored as float16.
@@ -55,7 +58,7 @@ class CudaBackend(Backend[CudaOptions]):
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "
-                "give half='weights', or omit half and give precision='float16'."
+                "give half='weights', 'states' or both, or omit half and give precision='float16'."
             )
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:

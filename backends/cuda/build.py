@@ -21,6 +21,7 @@ from snnc.backends.toolchain.compilers import (
     cuda_compiler,
     digest,
     first_errors,
+    linker_flags,
     machine_id,
     run_compiler,
 )
@@ -42,6 +43,9 @@ SOURCES: Final = (
     "whole_convolutions.cu",
     "whole_tables.cu",
     "cuda_session.cpp",
+    "feedback.cpp",
+    "timing.cpp",
+    "memory.cpp",
     "session_inputs.cpp",
     "session_steps.cpp",
     "session_tensors.cpp",
@@ -49,8 +53,20 @@ SOURCES: Final = (
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
-HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""Headers that a network's sources include in every project; they are precompiled with g++ for checks on the CPU."""
+ON_HOST: Final = "cuda_on_host.cpp"
+"""Source that only checks on the CPU need: the fibers that run kernels."""
+KERNEL_HEADERS: Final = ("convolution.hpp", "learned.hpp", "limits.hpp", "recurrent_plan.hpp", "tensor_cores.hpp", "wiring.hpp")
+"""Headers that a network's kernels include in every project; they are precompiled with g++ for checks on the CPU."""
+HEADERS: Final = (
+    *KERNEL_HEADERS,
+    "cuda_session.hpp",
+    "recurrent.hpp",
+    "walk.hpp",
+    "whole_convolutions.hpp",
+    "whole_products.hpp",
+    "whole_tables.hpp",
+)
+"""The same for ``network.cpp``."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
@@ -161,18 +177,19 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
     identity = [*every, compiler_version(command), machine_id()]
     headers = headers_of(folder)
-    sources = sources_in(folder, SOURCES)
+    sources, link = sources_in(folder, (*SOURCES, ON_HOST)), linker_flags(command)
     keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
-        taken = precompiled(folder, HEADERS, identity, every) if name in NETWORK_SOURCES else []
+        used = HEADERS if name == "network.cpp" else KERNEL_HEADERS
+        taken = precompiled(folder, used, identity, every) if name in NETWORK_SOURCES else []
         return compiled(folder / name, keys[name], [*every, *taken, "-x", "c++"])
 
     def build(to: Path) -> None:
         objects = all_of([partial(compile_one, name) for name in sources])
-        run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
+        run_compiler([*every, "-shared", *link, *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return cached_file(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cuda-host-{digest([*identity, *link, *keys.values()])}", LIBRARY, build)
 
 
 def resources(library: Path) -> list[KernelResources]:

@@ -25,12 +25,15 @@ CONSTANTS: Final = (
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
 FIXED: Final = (
     "cuda_on_host.hpp",
+    "cuda_on_host.cpp",
     "device.hpp",
     "streams.hpp",
     "memory.hpp",
+    "memory.cpp",
     "uploads.hpp",
     "replay.hpp",
     "timing.hpp",
+    "timing.cpp",
     "launch.hpp",
     "teams.hpp",
     "sources.hpp",
@@ -39,6 +42,7 @@ FIXED: Final = (
     "near_places.hpp",
     "spikes.hpp",
     "half.hpp",
+    "half_states.hpp",
     "products.hpp",
     "gradients.hpp",
     "wiring.hpp",
@@ -47,7 +51,9 @@ FIXED: Final = (
     "limits.hpp",
     "tensor_cores.hpp",
     "sharing.hpp",
+    "share_out.hpp",
     "feedback.hpp",
+    "feedback.cpp",
     "walk.cuh",
     "walk.hpp",
     "clusters.hpp",
@@ -94,6 +100,9 @@ FIXED: Final = (
 """Sources that are the same in every project."""
 OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
 """Files that are printed for a network."""
+LOSS: Final = "loss.hpp"
+TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
+"""Sources of projects that train, besides that of the loss."""
 
 
 def emit_cuda(
@@ -128,14 +137,16 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     absent = _absent(context)
     sources = [name for name in SOURCES if name not in absent]
-    texts = rendered(context | {"sources": sources}, "cuda", [name for name in (*FIXED, *OWN) if name not in absent], CONSTANTS)
+    names = [name for name in (*FIXED, *OWN, *(TRAINING if context["training"] else ())) if name not in absent]
+    texts = rendered(context | {"sources": sources}, "cuda", names, LOSS, CONSTANTS)
     more = {"launches": context["launches"]}
     return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)
 
 
 def _absent(context: Mapping[str, Any]) -> set[str]:
-    """Return the files of kernels that a network does not have; each would take compile time even if it were empty."""
+    """Return the files that a network does not need; one of kernels would take compile time even if it were empty."""
     cores, feedbacks = context["cores"], context["feedbacks"]
     absent = set() if feedbacks else {"network_feedbacks.cu"}
+    absent |= set() if context["half_states"] else {"half_states.hpp"}
     absent |= set() if cores else {"network_loops.cuh", "network_cores_forward.cu"}
     return absent if any(core.goes_back for core in cores) else absent | {"network_cores_backward.cu"}

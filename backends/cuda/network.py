@@ -99,6 +99,7 @@ def network_context(
         "copies": [copy.statement for copy in copies],
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
+        "half_states": any(p.kernel.halves for p in program.populations),
         "half_weights": trains and program.rounding is not None,
         "half_random": rounds_at_random(program),
         "limited": bool(steps.limits.sources),
@@ -181,7 +182,7 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
-    """Return the numbers of the first launches of each way, of the loss and of the update, as the session counts kernels that it times."""
+    """Return the numbers of the first launch of each pass, of the loss and of the update, by which the session counts timed kernels."""
     ways = [launch.way for launch in launches]
     numbers = {f"{way.upper()}_KERNELS": ways.index(way) if way in ways else 0 for way in ("forward", "backward", "gradient")}
     kinds = [launch.kind for launch in launches]

@@ -23,7 +23,7 @@ PREFIX = ("include", "src", "cmake")
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
 """The libraries of PopLibs; one shared library holds them all."""
 WITHIN_POPLAR = ("pva", "pvti")
-"""Libraries that ``libpoplar.so`` holds."""
+"""Libraries whose functions are in ``libpoplar.so``."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
 "$@" 2>"$said"

@@ -34,13 +34,13 @@ COMPILER_NAMES = {
     "short unsigned int": "unsigned short", "short int": "short", "long unsigned int": "unsigned long long", "long int": "long long",
     "long long unsigned int": "unsigned long long", "long long int": "long long", "_Float16": "half", "const": "",
 }  # fmt: skip
-"""Types as GCC spells them, by the names that Poplar uses."""
+"""Poplar's name of each type, by GCC's spelling."""
 COMPILER_NAME = re.compile(r"\b(?:" + "|".join(COMPILER_NAMES) + r")\b")
 COMPILER_VECTOR = re.compile(r"__vector\((\d+)\) ([\w ]+)")
 
 
 def spelled(arguments: str) -> str:
-    """Return template arguments that the compiler spelled in Poplar's spelling; enumerators stay numbers.
+    """Rewrite template arguments from the compiler's spelling to Poplar's; enumerators stay numbers.
 
     Examples
     --------
@@ -242,14 +242,14 @@ class _DwarfReader:
         return self.vector_field("", 0, inner, direction)
 
     def resolved(self, die: DIE) -> DIE:
-        """Return the type that a DIE names, without typedefs and qualifiers."""
+        """Return the type of a debugging information entry (DIE), without typedefs and qualifiers."""
         while True:
             die = die.get_DIE_from_attribute("DW_AT_type")
             if die.tag not in WRAPPERS:
                 return die
 
     def is_class(self, die: DIE) -> bool:
-        """Return whether a type is a class other than that of an element."""
+        """Return whether a type is a class; ``quarter``, the class of 8-bit floats, counts as an element type."""
         return die.tag in CLASS_TAGS and not self.is_quarter(die)
 
     def is_quarter(self, die: DIE) -> bool:
@@ -272,11 +272,11 @@ class _DwarfReader:
         return self.scopes.get(die.offset, "") + _text(die, "DW_AT_name").partition("<")[0]
 
     def name(self, die: DIE) -> str:
-        """Return a class's name with template arguments in one spelling, without spaces."""
+        """Return a class's name and template arguments, spelled the same for every compiler, without spaces."""
         arguments = [self.argument(a) for a in self.arguments(die)]
         plain = self.plain_name(die)
         if not arguments and "<" in (text := _text(die, "DW_AT_name")):
-            return plain + spelled(text[text.index("<") :])  # a class that nothing needed complete has no arguments in DWARF
+            return plain + spelled(text[text.index("<") :])  # DWARF has no arguments of a class whose definition is not needed
         return f"{plain}<{','.join(arguments)}>" if arguments else plain
 
     def arguments(self, die: DIE) -> Iterator[DIE]:

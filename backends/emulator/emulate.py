@@ -127,7 +127,7 @@ def _is_in_headers(flag: str) -> bool:
 
 
 def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return host code and codelets."""
+    """Divide sources into host code and codelets."""
     rest = [(s, s.suffix == ".gp" or is_codelet(s.read_text(errors="replace"))) for s in sources[1:]]
     return [sources[0], *(s for s, codelet in rest if not codelet)], [s for s, codelet in rest if codelet]
 

@@ -15,7 +15,7 @@ OUTPUTS = ("-o", "-MF", "-MT", "-MQ")
 
 
 def load_sources() -> ModuleType:
-    """Return the module of sources by its path: the rest of snnc is not needed."""
+    """Load ``sources.py`` by its path, so that the rest of snnc is not imported."""
     spec = importlib.util.spec_from_file_location("snnc_sources", Path(__file__).with_name("sources.py"))
     if spec is None or spec.loader is None:
         raise ImportError("sources.py is missing next to the launcher")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Products and sums are rounded separately, like the instructions of the cost model, even if the host could fuse them.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
-# These names let the discovery find and call compute() even if the file does not call it.
+# Keeps the compute() of every vertex in the library, even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 PRELUDE = ("-D__POPC__", "-include", "cstdint", KEEP_COMPUTE)
 
@@ -56,7 +56,7 @@ HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )
-"""Compiler errors if `compute` is also the name of something other than a declared function, or if a statement calls it."""
+"""Compiler errors that :data:`KEEP_COMPUTE` causes if `compute` also names something other than a function, or is called."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
@@ -67,7 +67,7 @@ LIBRARY, OBJECT = "codelets.so", "codelets.o"
 
 
 def codelet_compiler() -> list[str]:
-    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in popc, or the compiler of everything else.
+    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in Graphcore's popc, or the compiler of host code.
 
     Raises
     ------
@@ -147,11 +147,11 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    If a compiler accepts the source only as code for the hardware, it is compiled so: some programs have no code for a host in codelets.
+    Some codelets compile only with ``__IPU__`` defined; this is tried last.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
-        commands.append(compiler())  # perhaps only this one accepts it
+        commands.append(compiler())  # may accept a source that the first one rejects
     failures: list[Exception] = []
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
@@ -214,7 +214,7 @@ def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags:
 
 
 def _text_of_file() -> bytes:
-    """Return the source of the discovery; if it changes, cached tables are stale."""
+    """Return the source of the scripts that write tables; if it changes, cached tables are stale."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
 
 

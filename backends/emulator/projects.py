@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from snnc.backends.emulator.build import include_dir, link_flags, prefix
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
+
+LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
+"""Makes Poplar's headers include only what they use themselves; programs of others rely on more."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def build_project(
         The compiler rejects the project.
     """
     command = compiler()
-    every = [*command, *common_flags(command), "-isystem", str(include_dir()), *flags]
+    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir()), *flags]
     identity = [*every, compiler_version(command), machine_id(), str(prefix())]
     headers = headers_of(folder)
     levels = dict.fromkeys(sources.fixed, FIXED_LEVEL) | {sources.own: level}

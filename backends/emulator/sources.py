@@ -123,7 +123,7 @@ def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
         first = 2
     lines = text.splitlines(keepends=True)
     changed = text
-    # The last first, so that places before it stay where they are.
+    # From the last to the first, so that earlier positions stay valid.
     for file, line, column, field in reversed(DESIGNATOR.findall(errors)):
         if Path(file).name != Path(name).name or int(line) + first - 1 > len(lines):
             continue

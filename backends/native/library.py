@@ -43,7 +43,7 @@ class NativeLibraryError(SnncError):
 
 
 class Role(IntEnum):
-    """Purpose of a tensor of the ABI."""
+    """Purpose of a tensor of the ABI; ``snnc_role`` in ``snnc_abi.h`` describes each."""
 
     INPUT = 0
     RECORD = 1
@@ -79,7 +79,7 @@ class _AbiTensor(ctypes.Structure):
 
 
 class NativeSession:
-    """An opened project.
+    """An opened project: sets and reads its tensors, and runs it.
 
     Parameters
     ----------

@@ -75,20 +75,18 @@ def _templates() -> Environment:
     return source_templates()
 
 
-def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[CppConstant]) -> dict[str, str]:
-    """Return the text files of a target: the files `names`, the constants, and the files of the ABI, the loss and the optimizer."""
+def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], loss: str, constants: Sequence[CppConstant]) -> dict[str, str]:
+    """Return the text files of a target: `names`, the constants, the files of the ABI and, with training, the settings and `loss`.
+
+    `loss` is the name of the file that contains the loss; its template has the name of the loss, such as ``loss_ce_rate.cpp``.
+    """
     environment = _templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
     paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
     if context.get("half_weights"):
         paths |= {"half_updates.hpp": "common/half_updates.hpp"}
     if context["training"]:
-        paths |= {
-            "settings.hpp": "common/settings.hpp",
-            "cross_entropy.hpp": f"{target}/cross_entropy.hpp",
-            "loss.hpp": f"{target}/loss_{context['loss']}.hpp",
-        }
-        paths |= {"optimizer.hpp": f"{target}/optimizer.hpp"}
+        paths |= {"settings.hpp": "common/settings.hpp", loss: f"{target}/{loss.replace('loss', 'loss_' + context['loss'])}"}
     return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
 
 

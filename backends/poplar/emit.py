@@ -252,7 +252,8 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "norms": NORMS if clips(net) else "",
         "half_weights": any(parameter.half for parameter in net.program.parameters.values()),
         "half_updates": net.training and updates_halves(net),
-        "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
+        "half_states": any(p.kernel.halves for p in net.program.populations),
+        "halves": any(p.kernel.halves or (net.adjoint(p.id) is not None and p.kernel.rounded) for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }

@@ -24,6 +24,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
+ROUND_COST: Final = CodeletCost(start=16, value=6)
 """Worker cycles of the codelets that convert inputs to the format of relays: instructions in their loops, counted by hand."""
 
 
@@ -175,6 +176,8 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras.append({"template": "pack_input", "cost": PACK_COST})
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
         extras.append({"template": "list_input", "cost": LIST_COST})
+    if any(p.kernel.halves for p in net.program.populations):
+        extras.append({"template": "round_values", "cost": ROUND_COST})
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, program_values(net, assembly, "operation"))
     needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]

@@ -15,6 +15,7 @@ from snnc.compiler.ir.arrays.array_parts import arrays_with_parts, split_into_pa
 from snnc.compiler.ir.graph import StateRef
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.losses.weight_rounding import nearest
 
 
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
@@ -22,8 +23,8 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
 
     `given` maps the author's names to numbers, or to arrays for one sample or for all samples.
 
-    A state that delayed connections also read is set in the population and in the output buffer. If states are parts of an array, such
-    as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
+    Values of float16 states are rounded. A state that delayed connections also read is set in the population and in the output buffer. If
+    states are parts of an array, such as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
 
     Raises
     ------
@@ -39,6 +40,7 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
         if name not in known:
             _refuse(program, name, known, np.shape(value))
         info = populations[known[name].node]
+        rounds = info.kernel.halves.intersection(places(info, known[name].name))
         for place in places(info, known[name].name):
             buffer = program.buffers.get(place)
             array = checked(value, "values" if buffer is None else buffer.kind, f"the initial state {name!r}")
@@ -47,6 +49,7 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
                     f"the initial state {name!r} has shape {list(array.shape)}; "
                     f"give a number, {list(info.shape)} or {[batch, *info.shape]}."
                 )
+            array = nearest(array) if rounds else array
             full = np.broadcast_to(array, (batch, *info.shape))
             found[info.id, place] = full.reshape(batch, size(info.shape))
     return found

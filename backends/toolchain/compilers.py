@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 NVCC_WHEEL: Final = "nvidia-cuda-nvcc"
+NATIVE_NAMES: Final = ("g++", "clang++", "c++")
+"""Commands of compilers for this machine, in the order in which they are looked for."""
 _USUAL_NVCC: Final = "/usr/local/cuda/bin/nvcc"
 
 
@@ -30,7 +32,7 @@ def compiler() -> list[str]:
     named = compiler_named_by("CXX")
     if named is not None:
         return named
-    for name in ("g++", "clang++", "c++"):
+    for name in NATIVE_NAMES:
         found = shutil.which(name)
         if found:
             return [found]
@@ -107,6 +109,15 @@ def common_flags(command: Sequence[str]) -> list[str]:
     if is_clang(command):
         flags += ["-fno-sanitize=all"]
     return flags
+
+
+def linker_flags(command: Sequence[str]) -> list[str]:
+    """Return the flags with which a compiler links fastest: gold links a project in half the time of the usual linker.
+
+    Only for a compiler for this machine that is called by its own name: a cross compiler or zig has its own linker.
+    """
+    plain = len(command) == 1 and Path(command[0]).name in NATIVE_NAMES
+    return ["-fuse-ld=gold"] if plain and shutil.which("ld.gold") else []
 
 
 def machine_id() -> str:

@@ -21,7 +21,7 @@ SECONDS: Final = 600.0
 
 
 class EngineError(Exception):
-    """An engine failed to answer a request; the text is the reason in the table."""
+    """An engine failed to answer a request; the table shows the message as the reason."""
 
 
 class Process:
@@ -36,7 +36,7 @@ class Process:
     device
         Device of the batch and the weights: ``"cpu"`` or ``"cuda"``.
     more
-        Environment variables in addition to those of every worker.
+        Further environment variables; they take precedence over those of :func:`environment` and of the variant.
     """
 
     def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu", more: Mapping[str, str] | None = None) -> None:
@@ -55,7 +55,7 @@ class Process:
 
     @property
     def number(self) -> int:
-        """The system's number of the process."""
+        """Process id (PID) of the worker."""
         return self._process.pid
 
     def ask(self, do: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ STAND_IN: Final = (5, 4)
 """Time steps and samples if the CPU replaces the GPU."""
 
 
-def _larger(name: str, density: float) -> tuple[Workload, ...]:
-    base = replace(next(w for w in WORKLOADS if w.name == name), density=density)
+def _larger(name: str) -> tuple[Workload, ...]:
+    base = replace(next(w for w in WORKLOADS if w.name == name), density=0.05)
     return tuple(base if b == base.batch else replace(base, name=f"{name}-B{b}", batch=b) for b in BATCHES)
 
 
@@ -28,8 +28,8 @@ def _open(neurons: int, density: float) -> Workload:
 
 
 CUDA_WORKLOADS: Final = (
-    *_larger("W1", 0.05),
-    *_larger("W2", 0.05),
+    *_larger("W1"),
+    *_larger("W2"),
     *(w for w in WORKLOADS if w.name in ("W1-ff", "W3", "conv") or (w.name == "W1" and w.density != 0.05)),
     *(_open(neurons, density) for neurons in OPEN_SIZES for density in OPEN_DENSITIES),
 )

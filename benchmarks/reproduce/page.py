@@ -16,7 +16,7 @@ from snnc.benchmarks.reproduce.chart import draw
 from snnc.benchmarks.reproduce.claims import verdicts
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
 from snnc.benchmarks.reproduce.rendering import page_templates
-from snnc.data.whole_files import whole_file
+from snnc.data.whole_files import write_text
 
 PAGE: Final = "index.html"
 COLUMNS: Final = ("series", "kind", "x", "y", "note")
@@ -40,17 +40,17 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
     for figure in figures:
         points = figure.points(results)
         drawing = (figure.picture(results) if figure.picture else "") or draw(figure, points)
-        _write(folder / f"{figure.name}.svg", drawing)
-        _write(folder / f"{figure.name}.csv", _csv(points))
+        write_text(folder / f"{figure.name}.svg", drawing)
+        write_text(folder / f"{figure.name}.csv", _csv(points))
         data = {"name": figure.name, "paper": figure.paper, "title": figure.title, "x": figure.x, "y": figure.y}
-        _write(
+        write_text(
             folder / f"{figure.name}.json", json.dumps({**data, "points": [asdict(p) for p in points]}, indent=1, allow_nan=False) + "\n"
         )
         view.append({"figure": figure, "drawing": Markup(drawing), "points": points})
     claims = verdicts(results)
-    _write(folder / "claims.json", json.dumps(claims, indent=1) + "\n")
+    write_text(folder / "claims.json", json.dumps(claims, indent=1) + "\n")
     page = folder / PAGE
-    _write(page, page_templates().get_template("page.html.jinja").render(figures=view, claims=claims, about=about))
+    write_text(page, page_templates().get_template("page.html.jinja").render(figures=view, claims=claims, about=about))
     return page
 
 
@@ -60,8 +60,3 @@ def _csv(points: Sequence[Point]) -> str:
     writer.writerow(COLUMNS)
     writer.writerows([p.series, p.kind, p.x, "" if p.y is None else repr(p.y), p.note] for p in points)
     return stream.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as stream:
-        stream.write(text.encode())

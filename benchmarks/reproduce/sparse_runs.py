@@ -1,4 +1,4 @@
-"""Read accuracies of sparse training by the published recipe from stored results of ``benchmarks/scripts/sparse_training.py``."""
+"""Read accuracies of sparse training by the published recipe from stored results of ``benchmarks/scripts/training/sparse_training.py``."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Both use the same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the
 same initial weights, the same batches in the same order, Adam, and the same number of epochs, with five seeds. Each run is a separate
 process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the wall
-time of all epochs (without the time to build, which the rows list separately), and the ratio of the two engines' times with the same seed.
+time of all epochs, and the ratio of the two engines' times with the same seed. The rows list the time of the build separately.
 """
 
 from __future__ import annotations

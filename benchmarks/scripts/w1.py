@@ -1,10 +1,10 @@
 """Measure a training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
 
-W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, 5 % input, cross entropy of the mean membrane, Adam. Prints the
-wall and CPU seconds of each step for the emulator and for the NumPy reference (interleaved), the largest
-difference of the losses and of all gradients, the peak memory, and the predicted and the emulated
-cycles. Both start each step from the same weights, because a neuron whose membrane is within rounding of its threshold may spike in only
-one of them, and a recurrent network amplifies that over many updates.
+W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, input spikes with probability 5 %, cross entropy of the mean membrane,
+Adam. The emulator and the NumPy reference run training steps in turns. The script prints the wall and CPU seconds of a step of each, the
+largest differences of their losses and gradients, the peak memory, and the predicted and the emulated cycles. Both start each step from
+the same weights, because a neuron whose membrane is within rounding of its threshold may spike in only one of them, and a recurrent
+network amplifies that over many updates.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def network() -> snnc.Network:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="training steps of each")
+    parser.add_argument("--rounds", type=int, default=7, help="training steps of the emulator, and of the reference")
     parser.add_argument("--target", default="gc200")
     rounds, target = (arguments := parser.parse_args()).rounds, arguments.target
 
@@ -69,7 +69,7 @@ def main() -> None:
             worst_gradient = max(worst_gradient, *map(float, errors))
         for name, values in seconds.items():
             wall = f"median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}"
-            print(f"{name:10} {wall}; {statistics.median(processor[name]):.3f} s of processors")
+            print(f"{name:10} {wall}; {statistics.median(processor[name]):.3f} s of CPU time")
         print(f"largest difference: loss {worst_loss:.1e}, a gradient {worst_gradient:.1e} (norm of difference over norm)")
         print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB (both engines in this process)")
         predicted, first, last = machine.plan.cycles, cycles[0], cycles[-1]

@@ -338,7 +338,7 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each spread evenly over all tiles (:mod:`snnc.compiler.tiles.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step: event loops with one issue per vector of columns, ids moved once, barriers."""
+    """Ideal bound of a training step (see the same module): event loops with one issue per vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
     """Strategy that chose the tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)

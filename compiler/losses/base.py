@@ -1,4 +1,4 @@
-"""Interface of losses: data for every backend, and the value and gradient in NumPy as a reference."""
+"""Interface of losses: the attributes that backends read, and a NumPy reference of the value and the gradient."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 Reals: TypeAlias = npt.NDArray[np.floating]
 """Array of floating-point numbers."""
 Classes: TypeAlias = npt.NDArray[np.integer]
+"""Array of class indices."""
 LossPort: TypeAlias = Literal["spikes", "membrane"]
 
 
@@ -37,7 +38,7 @@ class Loss(Protocol):
         output
             [T, B, classes]: spikes or membranes of every step.
         target
-            [B]: class indices; for a composed loss, targets of the loss's kind.
+            [B] class indices; for a :class:`~snnc.compiler.losses.composed.Composed` loss, an array of the kind in its `targets`.
 
         Returns
         -------

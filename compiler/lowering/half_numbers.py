@@ -1,4 +1,4 @@
-"""The user's choice of numbers stored as float16: weights, stored states, deltas; and the rounding of updates of such weights."""
+"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from snnc.compiler.errors import HalfNumbersError
 from snnc.compiler.losses.weight_rounding import Rounding
 
 ROUNDINGS: Final[tuple[Rounding, ...]] = ("nearest", "stochastic", "master")
-KINDS: Final = ("weights", "history", "deltas")
+KINDS: Final = ("weights", "history", "deltas", "states")
 
 
 @dataclass(frozen=True)
 class HalfNumbers:
-    """Numbers stored as float16; sums, running states and gradients are float32.
+    """Numbers stored as float16; sums, gradients of weights and all other numbers are float32.
 
     Attributes
     ----------
@@ -25,16 +25,19 @@ class HalfNumbers:
         Whether states and values of all steps that the backward pass reads are float16.
     deltas
         Whether values that sources read from their targets in the backward pass are float16.
+    states
+        Whether running states are float16: every value assigned to a state is rounded, which changes spikes.
     """
 
     weights: Rounding | None = None
     history: bool = False
     deltas: bool = False
+    states: bool = False
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
-        if not (self.weights or self.history or self.deltas):
+        if not (self.weights or self.history or self.deltas or self.states):
             raise HalfNumbersError(f"half is empty; give some of {', '.join(KINDS)}, or omit it.")
 
 
@@ -49,7 +52,7 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
     Examples
     --------
     >>> parse_half("weights:stochastic, history")
-    HalfNumbers(weights='stochastic', history=True, deltas=False)
+    HalfNumbers(weights='stochastic', history=True, deltas=False, states=False)
     """
     if half is None or isinstance(half, HalfNumbers):
         return half
@@ -65,10 +68,10 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         names.append(name)
         if name == "weights":
             rounding = next((r for r in ROUNDINGS if r == how), "nearest")
-    return HalfNumbers(rounding, "history" in names, "deltas" in names)
+    return HalfNumbers(rounding, "history" in names, "deltas" in names, "states" in names)
 
 
 def half_text(half: HalfNumbers) -> str:
     """Return the text from which :func:`parse_half` returns `half`."""
     words = [f"weights:{half.weights}"] if half.weights else []
-    return ",".join([*words, *(["history"] if half.history else []), *(["deltas"] if half.deltas else [])])
+    return ",".join([*words, *(name for name in KINDS[1:] if getattr(half, name))])

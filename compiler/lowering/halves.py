@@ -1,4 +1,4 @@
-"""Numbers that a program stores as float16. Sums and running states are float32.
+"""Numbers that a program stores as float16. Sums are float32.
 
 By default, with precision float16, a program that trains rounds its history. A program for inference has no history, and rounds the weights
 of its connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last
@@ -20,9 +20,10 @@ from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind, Parame
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
-Half: TypeAlias = Literal["history", "weights", "deltas"]
+Half: TypeAlias = Literal["history", "weights", "deltas", "states"]
 """``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: weights of connections in :data:`ROUNDED_KINDS`;
-``"deltas"``: values that sources of dense connections read from their targets in the backward pass."""
+``"deltas"``: values that sources of dense connections read from their targets in the backward pass; ``"states"``: running states
+(:mod:`snnc.compiler.lowering.half_states`)."""
 ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
 """Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
 
@@ -39,12 +40,17 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
         if precision != "float16":
             return ()
         return ("history",) if trains else ("weights",)
-    if not trains and (half.history or half.deltas or half.weights != "nearest"):
+    if not trains and (half.history or half.deltas or half.weights not in (None, "nearest")):
         raise HalfNumbersError(
-            f"half is {half_text(half)!r}, but without training only weights can be float16, rounded to the nearest; "
-            "use half='weights', or set a loss (--loss ce_count)."
+            f"half is {half_text(half)!r}, but without training only weights, rounded to the nearest, and states can be float16; "
+            "use half='weights', 'states' or 'weights,states', or set a loss (--loss ce_count)."
         )
-    kinds: tuple[tuple[Half, bool], ...] = (("history", half.history), ("weights", half.weights is not None), ("deltas", half.deltas))
+    kinds: tuple[tuple[Half, bool], ...] = (
+        ("history", half.history),
+        ("weights", half.weights is not None),
+        ("deltas", half.deltas),
+        ("states", half.states),
+    )
     return tuple(kind for kind, wanted in kinds if wanted)
 
 
@@ -61,6 +67,8 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
     NothingRoundedError
         No state can be stored as float16, or no connection has weights or deltas that can.
     """
+    if "states" in half and not any(p.kernel.halves for p in program.populations):
+        raise NothingRoundedError(f"no population of {program.name!r} has a state; leave states out of half.")
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half:

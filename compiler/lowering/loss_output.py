@@ -53,7 +53,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     if len(outputs) == 1:
         return graph, outputs[0]
     raise LossOutputError(
-        f"the loss '{loss.name}' reads {loss.port}, but which of the outputs {', '.join(map(repr, outputs))} is ambiguous; "
+        f"the loss '{loss.name}' reads {loss.port}, and it is not clear from which output ({', '.join(map(repr, outputs))}); "
         "choose one with loss_output (--loss-output), or give 'population.port'."
     )
 

@@ -28,9 +28,10 @@ from snnc.compiler.ir.step_program import (
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
-from snnc.compiler.losses.weight_rounding import WeightRounding
+from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
+from snnc.compiler.lowering.half_states import with_half_states
 from snnc.compiler.lowering.halves import Half, check_halves, half_deltas, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
@@ -41,7 +42,7 @@ from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.library.batch_norm import is_batch_norm, through_statistics
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.compiler.neurons.rounded_values import rounded_values
+from snnc.compiler.neurons.rounded_values import float16_values, rounded_values
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.flow import run_flow
@@ -219,7 +220,8 @@ def _add_populations(draft: _Draft) -> None:
 def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
-    model, length = population.model, size(population.shape)
+    model, length, rounds = population.model, size(population.shape), "states" in draft.half
+    model = with_half_states(model) if rounds else model
     surrogate = derivative = population.surrogate or draft.surrogate
     trained, window_parts = name in draft.trained.populations, {}
     if draft.gradient_window is not None and not derivative.everywhere:
@@ -228,7 +230,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
             windowed = with_window_values(model, derivative, draft.gradient_window)
             model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
-    kernel = _kernel(model, used, derivative, learnable, trained, kernels, rounds="history" in draft.half)
+    kernel = _kernel(model, used, derivative, learnable, trained, kernels, draft.half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -243,6 +245,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
         parameters.append(draft.parameter(f"{id_}_{part}", f"{name}.{label}", value, label in population.learnable, flat=True))
     labels = [kernel.labels[s] for s in kernel.states]
     initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
+    initial = tuple(map(nearest, initial)) if rounds else initial
     draft.populations.append(PopulationInfo(id_, name, population.shape, population.model, kernel, surrogate, initial, ports, outputs))
     draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
 
@@ -254,12 +257,11 @@ def _kernel(
     learnable: tuple[str, ...],
     trained: bool,
     known: dict[object, Kernel],
-    *,
-    rounds: bool,
+    half: Collection[Half],
 ) -> Kernel:
     """Derive the kernel of a population, or reuse that of an equal one; without training, it saves nothing for an adjoint.
 
-    With `rounds`, its history is stored as float16.
+    Its states and history are stored as float16 if `half` says so.
     """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
@@ -267,8 +269,16 @@ def _kernel(
     if key not in known:
         found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
         found = through_statistics(found) if trained and is_batch_norm(model) else found
-        known[key] = replace(found, rounded=rounded_values(found)) if rounds else found
+        known[key] = _stored_as(found, half)
     return known[key]
+
+
+def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:
+    """Return `kernel` with the names of the values that are stored as float16."""
+    if "states" in half:
+        kernel = replace(kernel, halves=frozenset(kernel.states))
+        kernel = replace(kernel, rounded=float16_values(kernel))
+    return replace(kernel, rounded=rounded_values(kernel)) if "history" in half else kernel
 
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:

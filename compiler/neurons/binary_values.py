@@ -27,7 +27,7 @@ def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
             return True
         case Call("mul" | "min" | "max", (left, right)):
             return is_binary(left, known) and is_binary(right, known)
-        case Call("sub", (Number(1.0), operand)) | Call("detach" | "abs" | "sign" | "sqrt", (operand,)):
+        case Call("sub", (Number(1.0), operand)) | Call("detach" | "abs" | "sign" | "sqrt" | "float16", (operand,)):
             return is_binary(operand, known)
         case Call("where", (_, left, right)):
             return is_binary(left, known) and is_binary(right, known)

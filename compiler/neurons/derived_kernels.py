@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from snnc.compiler.errors import CacheFolderError, EquationError, UnsafeCacheError
 from snnc.compiler.files.cache import cache_dir, read_checked, write_checked
-from snnc.compiler.neurons.expression import Assignment, parse_assignments, to_text
+from snnc.compiler.neurons.expression import LOWERED, Assignment, parse_assignments, to_text
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -33,7 +33,7 @@ _DERIVING: Final = (
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
-_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels", "rounded"))
+_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels", "rounded", "halves"))
 """Fields that are lists of names."""
 
 
@@ -90,7 +90,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data, without its rounded values, which are determined after the derivation."""
+    """Return the kernel as JSON data, without its rounded values and float16 states, which are determined after the derivation."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
@@ -112,4 +112,4 @@ def from_data(data: dict[str, Any]) -> Kernel:
 
 
 def _code(text: str) -> tuple[Assignment, ...]:
-    return parse_assignments(text) if text else ()
+    return parse_assignments(text, LOWERED) if text else ()

@@ -76,6 +76,10 @@ FUNCTIONS: Final[Mapping[str, int]] = {
     "where": 3,  # b where a != 0, else c; no derivative through a
 }
 """Number of arguments of each function."""
+ROUND: Final = "float16"
+"""x rounded to the nearest float16 number, ties to even, with the derivative 1. The lowering adds it; users' text cannot contain it."""
+LOWERED: Final[Mapping[str, int]] = {**FUNCTIONS, ROUND: 1}
+"""Functions of lowered equations, with their numbers of arguments."""
 
 _BINARY: Final[Mapping[type[ast.operator], str]] = {
     ast.Add: "add",
@@ -98,15 +102,15 @@ class Assignment:
         return f"{self.target} = {to_text(self.value)}"
 
 
-def call(function: str, *args: Expression | float) -> Call:
-    """Return a call of `function`; plain numbers are converted to :class:`Number`.
+def call(function: str, *args: Expression | float, functions: Mapping[str, int] = FUNCTIONS) -> Call:
+    """Return a call of `function`, one of `functions`; plain numbers are converted to :class:`Number`.
 
     Raises
     ------
     EquationError
         The function is unknown or has a different number of arguments.
     """
-    if FUNCTIONS.get(function) != len(args):
+    if functions.get(function) != len(args):
         raise EquationError(
             f"'{function}' with {len(args)} argument(s) is not in the equation language; "
             f"its functions are {', '.join(f'{name}/{arity}' for name, arity in FUNCTIONS.items())}."
@@ -114,8 +118,8 @@ def call(function: str, *args: Expression | float) -> Call:
     return Call(function, tuple(Number(float(a)) if isinstance(a, int | float) else a for a in args))
 
 
-def parse_assignments(text: str) -> tuple[Assignment, ...]:
-    """Parse lines of ``name = expression``; ``#`` starts a comment.
+def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tuple[Assignment, ...]:
+    """Parse lines of ``name = expression`` with calls of `functions`; ``#`` starts a comment.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
     for statement in module.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.append(Assignment(_name(name), _from_ast(value, 0)))
+                found.append(Assignment(_name(name), _from_ast(value, 0, functions)))
             case _:
                 raise EquationError(f"line {statement.lineno} of the equations is not 'name = expression'.")
     return tuple(found)
@@ -144,7 +148,7 @@ def parse_expression(text: str) -> Expression:
     if len(text) > MAX_TEXT:
         raise EquationError(f"the expression is {len(text)} characters long; the limit is {MAX_TEXT}.")
     try:
-        return _from_ast(ast.parse(text.strip(), mode="eval").body, 0)
+        return _from_ast(ast.parse(text.strip(), mode="eval").body, 0, FUNCTIONS)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the expression {text[:60]!r} cannot be parsed: {error}.") from None
 
@@ -155,7 +159,7 @@ def _name(name: str) -> str:
     return name
 
 
-def _from_ast(node: ast.expr, depth: int) -> Expression:
+def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expression:
     if depth > MAX_DEPTH:
         raise EquationError(f"the expression is nested deeper than {MAX_DEPTH} levels.")
     match node:
@@ -168,14 +172,14 @@ def _from_ast(node: ast.expr, depth: int) -> Expression:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
             return Number(-_finite(value))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Call("neg", (_from_ast(operand, depth + 1),))
+            return Call("neg", (_from_ast(operand, depth + 1, functions),))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _from_ast(operand, depth + 1)
+            return _from_ast(operand, depth + 1, functions)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return Call(_BINARY[type(op)], (_from_ast(left, depth + 1), _from_ast(right, depth + 1)))
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            return call(name, *(_from_ast(a, depth + 1) for a in args))
-        case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+            return Call(_BINARY[type(op)], (_from_ast(left, depth + 1, functions), _from_ast(right, depth + 1, functions)))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in functions:
+            return call(name, *(_from_ast(a, depth + 1, functions) for a in args), functions=functions)
+        case ast.Call(func=ast.Name(id=name)) if name in functions:
             raise EquationError(f"the arguments of '{name}' must be positional.")
         case ast.Call(func=ast.Name(id=name)):
             raise EquationError(f"the function '{name}' is unknown; use {', '.join(FUNCTIONS)}.")

@@ -58,6 +58,10 @@ def _sigmoid(x: Array) -> Array:
     return result
 
 
+def _to_half(x: Array) -> Array:
+    return x.astype(np.float16).astype(x.dtype)
+
+
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -79,6 +83,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "spike": lambda x: np.greater(x, 0),
     "spike_ge": lambda x: np.greater_equal(x, 0),
     "detach": np.asarray,
+    "float16": _to_half,
     "gt": np.greater,
     "ge": np.greater_equal,
     "where": lambda c, a, b: np.where(c != 0, a, b),

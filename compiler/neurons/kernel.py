@@ -54,6 +54,8 @@ class Kernel:
     rounded
         Names of `history` and `saved` that are stored as float16, with the offset subtracted before rounding: the adjoint reads
         ``offset + float16(value - offset)``. The forward code reads unrounded values.
+    halves
+        States whose values are float16 numbers, because ``forward`` rounds each value assigned to them.
     """
 
     inputs: tuple[str, ...]
@@ -68,3 +70,4 @@ class Kernel:
     binary: frozenset[str]
     labels: Mapping[str, str]
     rounded: Mapping[str, Expression] = field(default_factory=dict, metadata={"optional": True})
+    halves: frozenset[str] = field(default=frozenset(), metadata={"optional": True})

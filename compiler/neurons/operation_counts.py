@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from snnc.compiler.neurons.expression import FUNCTIONS, Assignment, Call, Expression, transform
+from snnc.compiler.neurons.expression import LOWERED, Assignment, Call, Expression, transform
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: (name,) for name in FUNCTIONS},
+    **{name: (name,) for name in LOWERED},
     **dict.fromkeys(("min", "max", "spike", "spike_ge", "gt", "ge"), ("compare",)),
     "sub": ("add",),
     "sign": ("compare", "compare", "add"),

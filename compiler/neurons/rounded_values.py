@@ -1,8 +1,9 @@
 """Selection of values of the backward pass that can be stored in 16 bits, and of the offsets subtracted before rounding.
 
-Rounding must preserve signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward
-pass reads the actual spikes, and the surrogate's slope, which is steepest there, has an error of at most 1 in 2^8 (bfloat16) or 2^11
-(float16). A value that determines a decision in any other way stays float32.
+States that are float16 in the forward pass, and values rounded there, are stored unchanged. For others, rounding must preserve signs. A
+state that is compared with a threshold is therefore stored as its distance from the threshold: the backward pass reads the actual spikes,
+and the surrogate's slope, which is steepest there, has an error of at most 1 in 2^8 (bfloat16) or 2^11 (float16). A value that determines
+a decision in any other way stays float32.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, symbols
+from snnc.compiler.neurons.expression import ROUND, Call, Expression, Number, Symbol, symbols
 from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
@@ -23,10 +24,18 @@ class _DecidesError(Exception):
     """Rounding may change a decision."""
 
 
+def float16_values(kernel: Kernel) -> dict[str, Expression]:
+    """Return the names of `kernel.history` and `kernel.saved` that the forward code rounds to float16, with the offset 0."""
+    assigned = {a.target for a in kernel.forward if isinstance(a.value, Call) and a.value.function == ROUND}
+    return {name: Number(0.0) for name in (*kernel.history, *kernel.saved) if name in (kernel.halves | assigned)}
+
+
 def rounded_values(kernel: Kernel) -> dict[str, Expression]:
     """Return the names of `kernel.history` and `kernel.saved` that can be rounded, with the subtracted offset: 0 or a threshold."""
-    found: dict[str, Expression] = {}
+    found = float16_values(kernel)
     for name in (*kernel.history, *kernel.saved):
+        if name in found:
+            continue
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
         centres = {c for a in kernel.backward for c in _centres(a.value, names, kernel.parameters)}
         centre = centres.pop() if centres else Number(0.0)

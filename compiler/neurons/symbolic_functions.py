@@ -66,6 +66,7 @@ CLASSES: Final[Mapping[str, Any]] = {
     "ge": Ge,
     "where": Where,
     "detach": Detach,
+    "float16": _function("Float16", lambda rounded, x: sympy.S.One),
     "spike": _function("Spike", None),  # partial_derivatives replaces its derivative with the surrogate
     "spike_ge": _function("SpikeGe", None),
 }

@@ -19,8 +19,8 @@ class FoldScale:
     """Fold every Scale that training does not change into the Linear or Conv before it or, if its factor is one number, after it.
 
     Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
-    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a front
-    end runs it if the file's own weights are not needed.
+    Scale. The pass is not part of the default flow, because it changes weights that the author may need: a
+    frontend runs it if the file's own weights are not needed.
     """
 
     name: ClassVar[str] = "fold-scale"

@@ -1,8 +1,8 @@
 """Two lower bounds on the cycles of a training step, to compare predictions with.
 
-*Balance bound*: the codelets and supersteps of the plan, distributed perfectly. With ``A`` tiles (all tiles of the chips that the plan may
-use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers), ``e``
-the bytes that a tile receives in a cycle, and ``c_s`` the cycles of copies inside the tile that copies most, superstep s costs::
+*Balance bound*: the codelets and supersteps of the plan, distributed perfectly over ``A`` tiles (all tiles of the chips that the plan may
+use). Let ``w_v`` be the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers),
+``e`` the bytes that a tile receives in a cycle, and ``c_s`` the cycles of copies inside the tile that copies most. Superstep s costs::
 
     bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
 

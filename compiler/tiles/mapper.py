@@ -141,7 +141,7 @@ def make_plan(
     NoScheduleError
         A cycle of the network contains no delay.
     TooBigError
-        A tile would need more memory than it has; a OutputsTooBigError if that is clear without a search.
+        A tile would need more memory than it has; an OutputsTooBigError if that is clear without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
         The strategy is unknown, its partitioner is not installed, or none of its placements fits.
     """

@@ -50,7 +50,7 @@ without pickle. This page is written by `make_reference.py`.
 OPTIONS = """# Options and targets
 
 For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A *machine* (on other pages *tile machine*) is any target of `snnc targets` that
-has tiles, on one chip or several, and any TOML file; `poptorch` stands for packages for PopTorch, `poptorch:MACHINE` included.
+has tiles, on one chip or several, and any TOML file; the column `poptorch` is for packages for PopTorch, `poptorch:MACHINE` included.
 
 - **yes**: the option takes effect.
 - **with a loss**: the option affects training only. Without a loss it is refused: [SNNC-E553](errors.md).
@@ -68,7 +68,7 @@ This page is written by `make_reference.py` from the table that also checks the 
 
 TRAINING = """# Losses, optimisers and schedules on targets
 
-For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md), learning rates and precisions that each target accepts; `machines` stands for all [tile machines](targets.md). The first column contains
+For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md), learning rates and precisions that each target accepts. The column `machines` is for all [tile machines](targets.md). The first column contains
 the text for the command line. **yes** means that values, gradients and updates agree with those of the target `reference` to 1e-5; the reference agrees with
 PyTorch and snnTorch to 1e-4. An error code means that the target refuses this setting before anything is built, for the reason given below the table.
 

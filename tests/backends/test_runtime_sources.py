@@ -13,6 +13,7 @@ from snnc.backends.cpu import emit as cpu
 from snnc.backends.cuda import emit as cuda
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
+from snnc.backends.emulator.projects import LEAN_HEADERS
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.project_files import TABLES
 from snnc.backends.poplar import emit as poplar
@@ -27,7 +28,7 @@ from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMAND
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 CPP = (".h", ".hpp", ".cpp", ".cu", ".cuh")
-EMULATOR = ("-isystem", str(include_dir()))
+EMULATOR = (LEAN_HEADERS, "-isystem", str(include_dir()))
 POPART = ("-isystem", str(popart_include_dir()), *OPERATION_FLAGS)
 TARGETS = {
     "common": ((), ()),
@@ -51,7 +52,7 @@ SETTINGS = {
     for one in training_context(loss, optimizer)["settings"]
 }
 """Those of all losses and optimisers."""
-HALVES = ("halves", "half_weights", "half_updates")
+HALVES = ("halves", "half_states", "half_weights", "half_updates")
 
 
 def runtime(target):

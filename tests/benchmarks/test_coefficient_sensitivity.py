@@ -1,4 +1,4 @@
-"""Changed coefficients, ranks and ratios of ``benchmarks/scripts/coefficient_sensitivity.py``."""
+"""Changed coefficients, ranks and ratios of ``benchmarks/scripts/prediction/coefficient_sensitivity.py``."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from snnc.compiler.machines import load_target
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "prediction"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "prediction"
 SEED = int(os.environ.get("SNNC_DRAWN_SEED", "1"))
 """Which networks the wide run draws."""
 KNOWN = (

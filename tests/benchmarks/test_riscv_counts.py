@@ -1,4 +1,4 @@
-"""Loops in disassembled code, and their evaluation by ``benchmarks/scripts/riscv_counts.py``."""
+"""Loops in disassembled code, and their evaluation by ``benchmarks/scripts/prediction/riscv_counts.py``."""
 
 import shutil
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from snnc.compiler.tiles.vertices.loops import Loop, as_formula
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "prediction"
 
 NESTED = """
 unit.o:     file format elf32-littleriscv

@@ -8,7 +8,7 @@ import pytest
 
 import snnc
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts" / "training"
 
 
 @pytest.fixture

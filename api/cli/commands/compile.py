@@ -160,7 +160,7 @@ def _check_estimate(given: CompileArguments) -> None:
     from snnc.errors import EstimateError, OptionConflictError
 
     if given.overwrite and (given.output is None or given.estimate_only):
-        raise OptionConflictError("--overwrite applies to a replaced folder; give -o, without --estimate-only, or leave it out.")
+        raise OptionConflictError("--overwrite affects only a project that -o replaces; give -o, without --estimate-only, or omit it.")
     if given.estimate_only and given.run:
         raise EstimateError("--estimate-only emits no program for --run to execute; leave one of them out.")
     if not given.estimate_only and (given.strategy != "snnc" or given.activity is not None):

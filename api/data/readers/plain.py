@@ -87,7 +87,9 @@ class NpyRows:
                 raise PickledArrayError(f"{str(path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
             at, end = stream.tell(), stream.seek(0, 2)
         if not shape or any(n < 0 for n in shape) or (by_columns and len(shape) > 1):
-            raise DataFormatError(f"{str(path)!r} has the shape {list(shape)} or column order; save np.ascontiguousarray(x) of samples.")
+            raise DataFormatError(
+                f"{str(path)!r} has the shape {list(shape)} or is in column order; save np.ascontiguousarray(x), samples first."
+            )
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
             raise damaged(

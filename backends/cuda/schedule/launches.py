@@ -127,7 +127,7 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
 
 def timed(way: Way, number: int) -> str:
-    """Return the statement with which the time of a kernel begins, if kernels are timed; `number` counts the kernels of a way."""
+    """Return the statement with which the time of a kernel begins, if kernels are timed; `number` counts the kernels with this `way`."""
     return f"timed({way.upper()}_KERNELS + {number});"
 
 

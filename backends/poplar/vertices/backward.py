@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.equations import ZERO, equations, load, loads, pointer, recall
+from snnc.backends.poplar.vertices.equations import ZERO, equations, load, load_half, loads, pointer, recall
 from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
@@ -20,7 +20,7 @@ from snnc.backends.poplar.vertices.links import (
     weight_values,
     window_values,
 )
-from snnc.backends.poplar.vertices.recompute import half_slots, saved_slot, state_slots
+from snnc.backends.poplar.vertices.recompute import half_slots, is_half, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, backward_code, half_states
@@ -37,7 +37,7 @@ def ring_size(net: PoplarNetwork, buffer: str) -> int:
 
 
 def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add the variables and vertices of ``B1 source gradients`` and ``B2 neurons`` for one population."""
+    """Add the variables and vertices of one population to the supersteps ``B1 source gradients`` and ``B2 neurons``."""
     step = net.adjoint(population.id)
     if step is None:
         return
@@ -186,7 +186,12 @@ def _stored(
         if code.reads & {state, f"{state}_prev"}:
             values[f"state{index}"] = f"{buffer}[b.index]"
         for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
-            if name in code.reads:
+            if name not in code.reads:
+                continue
+            if is_half(population, index):
+                pointers.append(pointer("const half", f"{place}{index}", f"state{index}[{slot}]"))
+                past.append({"name": name, "value": load_half(f"{place}{index}[m]")})
+            else:
                 pointers.append(pointer("const float", f"{place}{index}", f"state{index}[{slot}]"))
                 places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):

@@ -27,8 +27,9 @@ _EACH: Final[Mapping[str, str]] = {
     "cos": "cosf",
     "min": "fminf",
     "max": "fmaxf",
+    "float16": "rounded_to_half",
 }
-"""Functions of ``<cmath>`` that are called separately for each neuron."""
+"""Functions that are called separately for each neuron: those of ``<cmath>``, and one of ``runtime/codelets/half_states.hpp``."""
 
 
 def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:
@@ -44,7 +45,7 @@ def load(place: str) -> str:
 
 def recall(place: str, offset: Expression) -> str:
     """Return the C++ of the values that are stored from `place` on as float16 differences from `offset`."""
-    stored = f"recall<Real>(&{place})"
+    stored = load_half(place)
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
 
@@ -56,6 +57,11 @@ def offset_from(value: str, offset: Expression) -> str:
 def pointer(kind: str, name: str, place: str) -> dict[str, str]:
     """Return the template data of a pointer to the elements of `kind` from `place` on."""
     return {"kind": kind, "name": name, "place": place}
+
+
+def load_half(place: str) -> str:
+    """Return the C++ of the float16 values from `place` on."""
+    return f"recall<Real>(&{place})"
 
 
 def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:

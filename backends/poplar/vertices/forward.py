@@ -7,11 +7,11 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
 from snnc.backends.poplar.vertices.counting import counted
-from snnc.backends.poplar.vertices.equations import equations, loads, offset_from, pointer
+from snnc.backends.poplar.vertices.equations import equations, load_half, loads, offset_from, pointer
 from snnc.backends.poplar.vertices.gradient_windows import support_condition
 from snnc.backends.poplar.vertices.indexed import zeroed
 from snnc.backends.poplar.vertices.links import incoming, parameter_place, parameter_value, weight_values, window_values
-from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot, state_cells, state_slots
+from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, is_half, saved_slot, state_cells, state_slots
 from snnc.backends.poplar.vertices.statistics import add_moments
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo
@@ -75,15 +75,17 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     values = clock_values(net, population.id, forward=True) | first_value(layer) | window_values(net, links) | weight_values(links)
     ports = _ports(net, assembly, population, values, rounds=any(link.limited for link in links))
     places = {f"i{p['index']}": f"current{p['index']}[n]" for p in ports}
-    pointers, stores = _states(net, assembly, population, step, values, places)
+    pointers, stores, past, half_stores = _states(net, assembly, population, step, values, places)
     for index, (parameter, shared) in enumerate(zip(step.parameters, layer.parameters, strict=True)):
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
     halves = _halves(net, assembly, population, step, values, pointers) if saved else []
     stores += _saved(net, assembly, population, step, values, pointers, halves) if saved else []
+    halves += half_stores
     masks, sent = _sent(net, assembly, population, step, values)
     records = _records(net, assembly, population, step, values)
+    read = {*code.reads, *(r["first"] for r in records if r["first"] is not None)}
     loops = LoopsByPlace(vertex.loops)
     body: Body = {
         "counts": counted(loops[None]),
@@ -98,10 +100,11 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
             }
             for o in masks
         ],
-        "loads": loads({*code.reads, *(r["first"] for r in records if r["first"] is not None)}, places),
+        "loads": loads(read, places) + [p for p in past if p["name"] in read],
         "equations": equations(code.assignments),
         "stores": stores + sent,
         "halves": halves,
+        "half_states": bool(past),
         "records": records,
     }
     add_to_blocks(net, assembly, population, vertex, values, body, "forward_neurons")
@@ -138,22 +141,33 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
 
 def _states(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, places: dict[str, str]
-) -> tuple[list[Body], list[Body]]:
+) -> tuple[list[Body], list[Body], list[Body], list[Body]]:
+    """Add the states; return their positions at this step, stores of float32 states, and loads and stores of float16 states."""
     pointers: list[Body] = []
     stores: list[Body] = []
+    past: list[Body] = []
+    halves: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         cells, slots = state_cells(net, assembly, population, index, buffer)
+        half = is_half(population, index)
         shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
-        assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
+        if half:
+            assembly.half_state(f"{buffer}_initial", shape, first, f"order_of_half_states({population.id})")
+        else:
+            assembly.tensor("STATE", f"{buffer}_initial", shape, first, f"order_of_states({population.id})", True)
         values[f"state{index}"] = f"{buffer}[b.index]"
         before, after = state_slots(net, population, index)
         pointers += [
-            pointer("[[maybe_unused]] const float", f"before{index}", f"state{index}[{before}]"),
-            pointer("float", f"after{index}", f"state{index}[{after}]"),
+            pointer(f"[[maybe_unused]] const {'half' if half else 'float'}", f"before{index}", f"state{index}[{before}]"),
+            pointer("half" if half else "float", f"after{index}", f"state{index}[{after}]"),
         ]
-        places[f"{state}_prev"] = f"before{index}[n]"
-        stores.append({"name": f"after{index}[n]", "value": state})
-    return pointers, stores
+        if half:
+            past.append({"name": f"{state}_prev", "value": load_half(f"before{index}[m]")})
+            halves.append({"name": f"after{index}[m]", "value": state, "when": ""})
+        else:
+            places[f"{state}_prev"] = f"before{index}[n]"
+            stores.append({"name": f"after{index}[n]", "value": state})
+    return pointers, stores, past, halves
 
 
 def _halves(

@@ -13,7 +13,7 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, clock, connected
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.tiles.vertices.boundary_vertices import boundary
+from snnc.compiler.tiles.vertices.boundary_vertices import boundary, state_types
 
 KEPT: Final = "STEPS_KEPT"
 """C++ name of the number of steps for which histories are kept."""
@@ -24,23 +24,30 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Return whether a state is stored without rounding for every step, or for every step of a segment."""
+    """Return whether a state is stored in its own type for every step, or for every step of a segment."""
     kernel = population.kernel
     state = kernel.states[index]
-    return net.adjoint(population.id) is not None and state in kernel.history and state not in kernel.rounded
+    own = state in kernel.halves or state not in kernel.rounded
+    return net.adjoint(population.id) is not None and state in kernel.history and own
+
+
+def is_half(population: PopulationInfo, index: int) -> bool:
+    """Return whether a state is stored as float16."""
+    return population.kernel.states[index] in population.kernel.halves
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
     """Declare the variables of a state; return the one that contains its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
+    cells = assembly.half_cells if is_half(population, index) else assembly.cells
     if not net.plan.segment:
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
-        assembly.forget("forward", assembly.cells(population.id, buffer, slots, shown))
+        assembly.forget("forward", cells(population.id, buffer, slots, shown))
         assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
-        return assembly.cells(population.id, initial, "1", "its initial values"), "1"
-    assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
+        return cells(population.id, initial, "1", "its initial values"), "1"
+    assembly.forget("forward", cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
     slots = boundary_slots(net)
-    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same values at boundaries of segments"), slots
+    return cells(population.id, f"{buffer}_boundary", slots, "the same values at boundaries of segments"), slots
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
@@ -57,6 +64,8 @@ def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> t
     """Return the C++ offsets, in the array of a state, of its values before and after step t."""
     if not keeps_history(net, population, index):
         return "0", "0"
+    if is_half(population, index):
+        return half_slots(net)
     return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
 
 
@@ -104,16 +113,17 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     copies: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
         values |= _both(f"state{index}", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
-        copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": "size"})
+        number = "halves / 2" if is_half(population, index) else "size"
+        copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": number})
     for index, buffer in enumerate(net.step(population.id).outputs if net.plan.segments.reruns else ()):
         if buffer in net.stores:
             found, copy = _sent(net, assembly, population, net.stores[buffer], index)
             values |= found
             copies.append(copy)
             sent.append((index, net.stores[buffer].kind == "events"))
-    vertex, shown = boundary(net.costs, len(net.step(population.id).states), sent), f"{population.id} {population.label}"
+    vertex, shown = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
     given = connected(vertex, values)
-    body: Body = {"copies": copies, "slot": _boundary_slot(net)}
+    body: Body = {"copies": copies, "slot": _boundary_slot(net), "pairs": bool(population.kernel.halves)}
     name = assembly.codelet(vertex, "Saves the initial values of a segment at a boundary, or restores them.", shown, given, body)
     assembly.loop(
         "recompute",

@@ -127,7 +127,7 @@ class ValidationData:
 
     @property
     def text(self) -> str:
-        """Text that identifies the data and metrics in checkpoints."""
+        """Text that identifies the data in checkpoints."""
         return self.samples.text
 
     def measure(self) -> Validation:

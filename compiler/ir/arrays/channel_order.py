@@ -1,4 +1,4 @@
-"""Order of values with channels in which channels of one position are adjacent."""
+"""Order of an array with channels, in which several channels of one position are adjacent."""
 
 from __future__ import annotations
 

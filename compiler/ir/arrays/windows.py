@@ -97,10 +97,10 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
     windows = Windows(
         channels=shape[0],
         size=shape[1:],
-        kernel=_numbers(name, "kernel", kernel, ones, 1),
-        stride=_numbers(name, "stride", operation.stride or default_stride, ones, 1),
+        kernel=_numbers(name, "kernel", kernel, ones),
+        stride=_numbers(name, "stride", operation.stride or default_stride, ones),
         padding=_pairs(name, operation.padding, dimensions),
-        dilation=_numbers(name, "dilation", operation.dilation or ones, ones, 1),
+        dilation=_numbers(name, "dilation", operation.dilation or ones, ones),
         ceil=isinstance(operation, Pool) and operation.ceil,
     )
     if isinstance(operation, Conv):
@@ -122,10 +122,10 @@ def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
     return (channels, *windows.output)
 
 
-def _numbers(name: str, what: str, values: Iterable[int], like: tuple[int, ...], least: int) -> tuple[int, ...]:
+def _numbers(name: str, what: str, values: Iterable[int], like: tuple[int, ...]) -> tuple[int, ...]:
     found = tuple(int(v) for v in values)
-    if len(found) != len(like) or min(found) < least:
-        raise WindowError(f"the {what} of {name!r} is {found}; give {len(like)} numbers of {least} or more.")
+    if len(found) != len(like) or min(found) < 1:
+        raise WindowError(f"the {what} of {name!r} is {found}; give {len(like)} numbers of 1 or more.")
     return found
 
 

@@ -22,7 +22,7 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
 ) -> NeuronModel:
     """Current-based LIF: a decaying synaptic current drives the membrane.
 
-    With the default options, it is snnTorch's ``Synaptic`` (Eshraghian et al. 2023); with ``reset="zero"``, it is that of snnTorch too::
+    With the default options, it is snnTorch's ``Synaptic`` (Eshraghian et al. 2023); ``reset="zero"`` also resets as in snnTorch::
 
         r    = H(v - threshold), detached
         syn' = alpha syn + i

@@ -21,7 +21,7 @@ class BlockCode:
 
 @dataclass(frozen=True)
 class HalfState:
-    """State whose history is stored as float16.
+    """Float32 state whose history is stored as float16.
 
     `index` is its position among the states, and `offset` is subtracted before rounding. The adjoint reads the state `before` a step,
     `after` it, or both.
@@ -91,13 +91,13 @@ def backward_code(layer: Layer) -> BackwardCode:
 
 
 def half_states(layer: Layer) -> tuple[HalfState, ...]:
-    """Return the states whose history is stored as float16 and read by the adjoint."""
+    """Return the float32 states whose history is stored as float16 and read by the adjoint."""
     if not (layer.gradient and layer.kernel.rounded):
         return ()
     reads = backward_code(layer).reads
     found = [
         HalfState(index, name, layer.kernel.rounded[name], f"{name}_prev" in reads, name in reads)
         for index, name in enumerate(layer.kernel.states)
-        if name in layer.kernel.history and name in layer.kernel.rounded
+        if name in layer.kernel.history and name in layer.kernel.rounded and name not in layer.kernel.halves
     ]
     return tuple(state for state in found if state.before or state.after)

@@ -23,7 +23,7 @@ from snnc.compiler.tiles.indexed.map_cuts import Side
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.boundary_vertices import boundary
+from snnc.compiler.tiles.vertices.boundary_vertices import boundary, state_types
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
@@ -51,7 +51,7 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
     if problem.segment:
         reruns = problem.segments.reruns
         sent = [(layer.outputs.index(source.buffer), source.kind == "spikes") for source in layer.sent if reruns]
-        yield boundary(costs, len(layer.kernel.states), sent), 1 + reruns
+        yield boundary(costs, state_types(layer.kernel), sent), 1 + reruns
     if layer.measured:
         yield block_moments(costs), 1
     if not (problem.training and layer.gradient):

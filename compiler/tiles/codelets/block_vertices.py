@@ -69,7 +69,7 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
     for port in range(len(kernel.inputs)):
         fields.append(run(way, "float", f"current{port}", "the current of a port"))
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
-    fields += [run("inout", "float", f"state{i}", "a state") for i in range(len(kernel.states))]
+    fields += [_state(layer, i, "inout", "a state") for i in range(len(kernel.states))]
     fields += _parameters(layer, code)
     fields += [_past(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
     fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
@@ -129,7 +129,7 @@ def backward(
     halves = half_states(layer)
     rounded = {state.name for state in halves}
     fields += [
-        run("input", "float", f"state{i}", "a state of all steps")
+        _state(layer, i, "input", "a state of all steps")
         for i, (state, names) in enumerate(stored.items())
         if names & code.reads and state not in rounded
     ]
@@ -309,6 +309,12 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
     """Return a field of float16 values, padded to whole words."""
     return run(way, "half", name, holds, align=4)
+
+
+def _state(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
+    if layer.kernel.states[i] in layer.kernel.halves:
+        return _past(f"state{i}", way, holds)
+    return run(way, "float", f"state{i}", holds)
 
 
 def _saved(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:

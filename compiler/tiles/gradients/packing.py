@@ -143,7 +143,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`, with a piece for each neuron or tile of its targets.
+    """Whether rows of weights may need exchange code above :data:`NOTABLE`, estimated as one piece for each neuron or tile of the targets.
 
     Rows of float16 numbers are not packed: their pieces would not be aligned to words.
     """

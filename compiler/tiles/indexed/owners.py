@@ -1,4 +1,7 @@
-"""Ownership of an indexed connection's weights: the owner tile sums gradients, keeps moments, updates and distributes weights."""
+"""Ownership of the weights of an indexed connection: the owner tile sums gradients, keeps moments, updates and distributes weights.
+
+*theta* is the array of the connection's weights, followed by its biases; see :mod:`snnc.compiler.ir.arrays.indexed_maps`.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ class Owners:
 def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
     """Assign the elements of theta to owner tiles.
 
+    Weights that only one group uses are owned by the tile of the group; all others are distributed evenly over the tiles.
+
     Parameters
     ----------
     found, used
@@ -42,8 +47,6 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
         The tile of each of these groups, and all tiles of the target.
     weight_learns, bias_learns
         Whether training changes weights, and biases.
-
-    Weights that only one group uses are owned by the tile of the group; all others are distributed evenly over the tiles.
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []

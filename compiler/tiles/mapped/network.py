@@ -199,6 +199,16 @@ class Layer:
         return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
 
     @property
+    def running(self) -> tuple[int, int]:
+        """Number of float32 and of float16 states that are stored apart from the history.
+
+        A state whose history is stored in its own type is not among them: its last value is part of the history.
+        """
+        kernel = self.kernel
+        within = sum(name in kernel.halves for name in kernel.history) if self.gradient else 0
+        return len(kernel.states) - len(kernel.halves) - self.past.states, len(kernel.halves) - within
+
+    @property
     def half_weights(self) -> int:
         """Number of float16 weights per neuron, without those in tables; all weights that may be float16 have the same type."""
         return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)

@@ -21,6 +21,7 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "exp": 6,
     "log": 6,  # assumed: as exp
     "tanh": 12,
+    "float16": 2,  # to two float16 numbers and back
     "pow": 14,  # exp(b * log(a)): 6 + 6, the product and a move
     "erf": 40,  # assumed: a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # assumed: software

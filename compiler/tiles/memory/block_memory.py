@@ -66,8 +66,8 @@ def block_bytes(
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    if halves := layer.past.halves(problem.segments.steps_in_history):
-        found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
+    for key, each in _half_states(problem, layer).items():
+        found[key] = found[key] + HALF * each * samples * even_neurons(neurons, cut.columns)
     if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
         found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
     if halves := layer.half_weights:
@@ -133,8 +133,7 @@ def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Return floats per neuron and sample: history, other states, saved and initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
-    states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
-    history = layer.past.states
+    states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
@@ -142,11 +141,22 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
     found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
-        ("history", "sequence"): stored + again * (states - history),
-        ("history", "forward"): (1 - again) * (states - history),
+        ("history", "sequence"): stored + again * layer.running[0],
+        ("history", "forward"): (1 - again) * layer.running[0],
     }
     current: CategoryAndLife = ("history", "always" if limited else "currents")
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
+
+
+def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
+    """Return float16 numbers per neuron and sample: history and saved values, initial values and states at boundaries, other states."""
+    segments, again = problem.segments, problem.segment > 0
+    found: dict[CategoryAndLife, int] = {
+        ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
+        ("history", "sequence"): layer.past.halves(segments.steps_in_history) + again * layer.running[1],
+        ("history", "forward"): (1 - again) * layer.running[1],
+    }
+    return {key: each for key, each in found.items() if each}
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:

@@ -151,7 +151,7 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 def _structure(problem: MappingProblem, layer: Layer) -> object:
     """Return the properties of a population that determine its tables, without names."""
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
-    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), layer.past)
+    kernel = (len(layer.kernel.states), len(layer.kernel.halves), len(layer.kernel.inputs), layer.past)
     return (
         (layer.neurons, parameters, layer.records, layer.gradient, layer.shown, layer.measured),
         kernel,

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.plan import Phase
-from snnc.compiler.tiles.blocks.grouping import Floats, ceil_div, mask_unit
+from snnc.compiler.tiles.blocks.grouping import Floats, ceil_div, even_neurons, mask_unit
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import deltas_by_rows
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
@@ -105,7 +105,10 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        np.add.at(moved, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+        halves = len(layer.kernel.halves)
+        bytes_of_neurons = FLOAT * (len(layer.kernel.states) - halves) * where.tile_neurons
+        bytes_of_neurons = bytes_of_neurons + HALF * halves * even_neurons(where.tile_neurons, where.columns)
+        np.add.at(moved, where.tiles, bytes_of_neurons * where.tile_samples)
     if problem.segment or not moved.any():
         return ()
     local = local_copy_cycles(float(moved.max()))
@@ -214,13 +217,15 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
         supports = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
-        lists = len(layer.kernel.states) + len(layer.sent) - len(supports)
+        halves = len(layer.kernel.halves)
+        states = len(layer.kernel.states) - halves
+        lists = states + len(layer.sent) - len(supports)
         if not problem.segments.reruns:
-            supports, lists = [], len(layer.kernel.states)
+            supports, lists = [], states
         for shape in layout.shapes(layer):
             words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
-            elements = shape.samples * (lists * shape.columns + words)
-            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
+            elements = shape.samples * (lists * shape.columns + halves * ceil_div(shape.columns, 2) + words)
+            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + halves + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
     for source in problem.sources_at_boundaries:
         relays = layout.relays[source]

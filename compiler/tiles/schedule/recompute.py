@@ -48,8 +48,9 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Seq
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
-        floats = layer.past.floats(history) + len(layer.kernel.states) * boundaries
-        found = found + layer.neurons * (FLOAT * floats + HALF * layer.past.halves(history))
+        halves = len(layer.kernel.halves)
+        floats = layer.past.floats(history) + (len(layer.kernel.states) - halves) * boundaries
+        found = found + layer.neurons * (FLOAT * floats + HALF * (layer.past.halves(history) + halves * boundaries))
     for source, some in lags.items():
         if source.external:
             stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])

@@ -82,7 +82,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
         if history:
             _add_history(layout, layer, words, halves)
         else:
-            _add_boundary(layout, layer, words)
+            _add_boundary(layout, layer, words, halves)
     for source, relays in layout.relays.items():
         where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
         for size, half_words in _relayed(layout, source, history=history):
@@ -99,15 +99,19 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
         halves.add(where.tiles, HALF * past.halves(steps) * neurons * where.tile_samples, past.half_states + past.half_others)
 
 
-def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
+def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare, half_words: TileRowShare) -> None:
     """Add the states and the last sent values of each block separately, because boundaries are stored after the initial values."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
-    lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
+    halves = len(layer.kernel.halves)
+    lists = len(layer.kernel.states) - halves + len(layer.sent) - len(spikes)
     masks = sum(mask_words(where.tile_neurons, where.columns, support=source in problem.windowed) for source in spikes)
     blocks = sum(shape.number for shape in layout.shapes(layer))
     pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)
     words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)
+    if halves:
+        size = HALF * halves * where.tile_samples * even_neurons(where.tile_neurons, where.cut.columns)
+        half_words.add(where.tiles, size, halves * np.broadcast_to(blocks, where.tiles.shape))
 
 
 def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tuple[int, bool]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_loops import boundary_loops
 from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, constant, one, run
@@ -21,15 +22,21 @@ BOUNDARY: Final = (
 """Fields that select the boundary a vertex saves or restores."""
 
 
-def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple[int, bool]]) -> VertexSpec:
-    """Return the vertex that saves and restores `states` states of a block and its last sent values.
+def state_types(kernel: Kernel) -> tuple[Element, ...]:
+    """Return the types in which the states of a population are stored."""
+    return tuple("half" if state in kernel.halves else "float" for state in kernel.states)
+
+
+def boundary(costs: Mapping[str, CodeletCost], states: Sequence[Element], sent: Iterable[tuple[int, bool]]) -> VertexSpec:
+    """Return the vertex that saves and restores the states of a block, of the types `states`, and its last sent values.
 
     `sent` lists its outputs: the index of each, and whether it sends spikes.
     """
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
-    for index in range(states):
-        fields.append(run("inout", "float", f"boundary_state{index}", "a state at boundaries"))
-        fields.append(run("inout", "float", f"state{index}", "the state itself"))
+    for index, kind in enumerate(states):
+        align = 4 * (kind == "half")
+        fields.append(run("inout", kind, f"boundary_state{index}", "a state at boundaries", align))
+        fields.append(run("inout", kind, f"state{index}", "the state itself", align))
     for index, spikes in sent:
         element: Element = "unsigned" if spikes else "float"
         fields.append(run("inout", element, f"boundary_sent{index}", "the last sent values, at boundaries"))

@@ -101,11 +101,13 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs are not aligned.
 # A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
+# A float16 state, of one neuron or two: load a word and convert, or convert and store a word: 2.
 # A choice: load the present choice, compare twice, load, add and store the sum, store the number: 8.
 # A partial product of a window's entry: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
+_HALF_STATE: Final = 2
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
@@ -116,10 +118,13 @@ def _partials(layer: Layer) -> dict[str, Any]:
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
     kernel = layer.kernel
-    loads = len(kernel.inputs) + len(kernel.states) + layer.neuron_parameters
+    floats = len(kernel.states) - len(kernel.halves)
+    loads = len(kernel.inputs) + floats + layer.neuron_parameters
     past = layer.past if training else Past(0, 0, 0, 0)
-    stores = len(kernel.states) + (len(kernel.saved) if training else 0) - past.half_others + layer.records
-    halves = _HALF * (past.half_states + past.half_others)
+    stores = floats + (len(kernel.saved) if training else 0) - past.half_others + layer.records
+    # The history of a float16 state consists of the stored states.
+    kept = past.half_states if not kernel.halves else 0
+    halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
     return CodeletCost(
         start=24 + _links(layer.incoming),

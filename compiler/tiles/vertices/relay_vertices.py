@@ -21,7 +21,8 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 SCORE: Final = 12
-"""Instructions of a score: load, add, three multiplications, five shifts and exclusive ors, compare, add (counted by hand)."""
+"""Instructions that compute the score of a spike, a hash by which spikes are kept at random, counted by hand: load, add, three
+multiplications, five shifts and exclusive ors, compare, add."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
     run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),

@@ -108,7 +108,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
         for name, kind, role in ((source, "Output", "leaves"), (target, "Input", "enters")):
             node = graph.nodes[name]
             if isinstance(node, NirNode) and node.type == kind:
-                raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} {role} {name!r}, the graph's {kind}; turn it around.")
+                raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} {role} {name!r}, the graph's {kind}; reverse it.")
 
 
 def _add_ends(flat: Flat) -> None:

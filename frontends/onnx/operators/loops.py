@@ -34,16 +34,18 @@ def _level(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
     return SubgraphRun(next((name for name in call.operation.outputs if name), ""), attribute, trip)
 
 
-def _truth(call: OperatorCall, value: Value, what: str) -> bool:
+def _condition(call: OperatorCall, value: Value) -> bool:
     if not isinstance(value, Node) or value.value is None:
-        raise DataDependentError(f"{call.where}: {what} depends on the network's data, but snnc must know the number of steps in advance.")
+        raise DataDependentError(
+            f"{call.where}: its condition depends on the network's data, but snnc must know the number of steps in advance."
+        )
     return bool(value.value.reshape(-1)[0])
 
 
 def _loop(call: OperatorCall) -> list[Value]:
     body = _body(call, "body")
     trips = call.ints(0, "trip count")[0] if call.has(0) else None
-    go = _truth(call, call.arguments[1], "its condition") if call.has(1) else True
+    go = _condition(call, call.arguments[1]) if call.has(1) else True
     if trips is not None and trips > MAX_TRIPS and not call.has(1):
         raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
     states = list(call.arguments[2:])
@@ -59,7 +61,7 @@ def _loop(call: OperatorCall) -> list[Value]:
             raise OnnxLimitError(f"{call.where}: more than {MAX_TRIPS:,} trips; snnc unrolls at most that many.")
         given: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
         results = call.run.inside(_level(call, "body", step), body, dict(zip(body.inputs, given, strict=True)), call.scope)
-        go = _truth(call, results[0], "its condition")
+        go = _condition(call, results[0])
         if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (given[1], call.arguments[1]):
             raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
         states = results[1 : count + 1]
@@ -114,7 +116,7 @@ def _scan(call: OperatorCall) -> list[Value]:
 
 
 def _if(call: OperatorCall) -> list[Value]:
-    branch = "then_branch" if _truth(call, call.arguments[0], "its condition") else "else_branch"
+    branch = "then_branch" if _condition(call, call.arguments[0]) else "else_branch"
     return call.run.inside(_level(call, branch, 0), _body(call, branch), {}, call.scope)
 
 

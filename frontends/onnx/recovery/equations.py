@@ -75,6 +75,7 @@ class Writer:
         return self._port(operand)
 
     def _late(self, source: int, delay: int) -> Expression:
+        """Return the value of a class in an earlier step: stored, or computed from the states."""
         if source in self._states.stored:
             return Symbol(f"p{source}_{delay}")
         if source in self._states.computed:
@@ -174,6 +175,7 @@ def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assi
 
 
 def _is_late(e: Expression) -> bool:
+    """Return whether an expression is a value of an earlier step, possibly detached."""
     if isinstance(e, Call) and e.function == "detach":
         return _is_late(e.args[0])
     return isinstance(e, Symbol) and e.name[0] in "pq"

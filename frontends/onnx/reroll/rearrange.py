@@ -1,5 +1,6 @@
 """Rewrite operations that move values within a sample, and products along one of several axes, as operations of a graph.
 
+A class is one value of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a moving class only moves values.
 Transposes, gathers, shuffles and paddings between two layers become one `gather`, each of whose values is a value of a source or a
 constant. A matrix product over the last of several axes becomes a convolution with a kernel of 1 between two gathers. Padding is merged
 into the following convolution, and a gather into the columns of the following matrix product.

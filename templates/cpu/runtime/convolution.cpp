@@ -1,5 +1,8 @@
 #include "convolution.hpp"
 
+#include "lists.hpp"
+#include "products.hpp"
+
 namespace snnc {
 
 namespace {
@@ -40,11 +43,15 @@ struct WeightOrder {
 
 } // namespace
 
+Convolution::Convolution(const Windows &given) : windows(given) {}
+Convolution::Convolution(const Windows &given, const Windows &read) : windows(given), maximum(read) {}
+Convolution::~Convolution() = default;
+
 Parameter Convolution::weight(const char *name) const {
   const std::size_t rows = whole(windows.kernel[0]), width = whole(windows.kernel[1]), inner = whole(windows.group_channels());
   const WeightOrder order{whole(windows.groups), whole(windows.group_outputs()), inner, rows, width, windows.line()};
   const std::size_t numbers = whole(windows.channels) * rows * width * windows.line();
-  return {name, whole(windows.outputs) * inner * rows * width, numbers, order_of(order), false, Array<float>(numbers), {}, {}, {}};
+  return {name, whole(windows.outputs) * inner * rows * width, numbers, order_of(order), false};
 }
 
 /// Calls add(first weight, first element of the lines of all windows, number of elements) for every run to which value `id` contributes.

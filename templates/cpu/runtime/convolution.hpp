@@ -3,7 +3,6 @@
 #define SNNC_CONVOLUTION_HPP
 
 #include "parameters.hpp"
-#include "products.hpp"
 #include "windows.hpp"
 
 #include <optional>
@@ -12,9 +11,10 @@ namespace snnc {
 
 class Convolution {
 public:
-  explicit Convolution(const Windows &given) : windows(given) {}
+  explicit Convolution(const Windows &given);
   /// A convolution of which only maxima over windows (`read`) are read; `target` receives these maxima.
-  Convolution(const Windows &given, const Windows &read) : windows(given), maximum(read) {}
+  Convolution(const Windows &given, const Windows &read);
+  ~Convolution();
 
   /// Creates the weight. Stored order of [out][in / groups][kernel]: [in][kernel, each row reversed][outputs of the group, whole lines].
   Parameter weight(const char *name) const;

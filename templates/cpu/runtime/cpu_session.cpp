@@ -1,5 +1,7 @@
 #include "cpu_session.hpp"
 
+#include "lists.hpp"
+
 #include <cstdlib>
 #include <sstream>
 
@@ -17,8 +19,9 @@ int usual_threads() {
 
 } // namespace
 
-CpuSession::CpuSession(const std::string &project, int first_steps, int first_batch, bool trains)
-    : NativeSession(project, first_steps, first_batch, trains), threads(usual_threads()) {
+CpuSession::CpuSession(const std::string &project, std::size_t table_count, int first_steps, int first_batch, bool trains)
+    : NativeSession(project, first_steps, first_batch, trains), tables(read_tables(folder + "/" + TABLES_FILE, table_count)),
+      threads(usual_threads()) {
   add_setting("steps", steps, 1, true);
   add_setting("batch", batch, 1, true);
   add_setting("threads", threads, 1, true);
@@ -31,6 +34,15 @@ CpuSession::CpuSession(const std::string &project, int first_steps, int first_ba
 }
 
 CpuSession::~CpuSession() = default;
+
+void CpuSession::set(std::size_t index, const void *data) { accesses.at(index).set(data); }
+void CpuSession::get(std::size_t index, void *data) { accesses.at(index).get(data); }
+
+void CpuSession::measure_gradients() {}
+
+bool CpuSession::alone() const { return static_cast<std::size_t>(batch) <= workers.size(); }
+
+Scratch &CpuSession::scratch_of(int worker) { return scratches[static_cast<std::size_t>(worker)]; }
 
 void CpuSession::resized() {
   segment = wanted_segment == 0 ? steps : std::min(wanted_segment, steps);

@@ -8,27 +8,33 @@
 #include "threads.hpp"
 #include "values.hpp"
 
+#include <initializer_list>
+
 namespace snnc {
 
 class CpuSession : public NativeSession {
 public:
   /// Not inline, so that network.cpp need not compile the destructors of all these members.
   ~CpuSession() override;
-  void set(std::size_t index, const void *data) override { accesses.at(index).set(data); }
-  void get(std::size_t index, void *data) override { accesses.at(index).get(data); }
+  void set(std::size_t index, const void *data) override;
+  void get(std::size_t index, void *data) override;
   void set_events(std::size_t index, const std::uint64_t *begin, const std::uint32_t *ids) override;
   void run() override;
   float train_step() override;
   std::string profile() override;
 
 protected:
-  CpuSession(const std::string &project, int first_steps, int first_batch, bool trains);
+  /// `table_count`: number of tables in the project's file of tables.
+  CpuSession(const std::string &project, std::size_t table_count, int first_steps, int first_batch, bool trains);
+
+  /// A list in braces, so that network.cpp need not build a vector for each parameter.
+  using Shape = std::initializer_list<std::size_t>;
 
   // Called by the constructor of the network, to register its parts.
-  void add_parameter(Parameter &made, std::vector<std::size_t> shape);
-  void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
+  void add_parameter(Parameter &made, Shape shape);
+  void add_learned(Parameter &made, Shape shape, int moments);
   /// Stores the rounding errors of a parameter.
-  void add_remainder(Parameter &made, std::vector<std::size_t> shape);
+  void add_remainder(Parameter &made, Shape shape);
   /// `dense`: some reader needs rows; `lists`: some reader needs lists.
   void add_input(const char *name, Source &source, bool spikes, bool dense, bool lists);
   void add_state(const char *name, Rows &rows);
@@ -58,7 +64,7 @@ protected:
   /// block of an update.
   virtual void share_gradients(int worker, int first, int last, bool fresh) = 0;
   /// Computes values that an update needs from all gradients, such as their norm.
-  virtual void measure_gradients() {}
+  virtual void measure_gradients();
   virtual void update(int worker, int workers) = 0;
 
   template <class Work> void in_parallel(int count, const Work &work) { pool.run(count, work); }
@@ -66,7 +72,7 @@ protected:
   static std::pair<std::size_t, std::size_t> part(std::size_t numbers, int worker, int workers);
 
   /// Whether no worker has more than one sample, so that no matrix products are computed.
-  bool alone() const { return static_cast<std::size_t>(batch) <= workers.size(); }
+  bool alone() const;
 
   /// Whether memory is saved: histories are stored only between checkpoints, and large weights are not copied.
   bool spares() const { return segment < steps; }
@@ -85,11 +91,14 @@ protected:
   /// Whether all threads share some gradients.
   bool shares = false;
   std::vector<Worker> workers;
-  /// Temporary memory, one per worker.
-  std::vector<Scratch> scratches;
+  /// Temporary memory of a worker.
+  Scratch &scratch_of(int worker);
   std::vector<std::int32_t> labels;
   /// Targets other than one class per sample.
   std::vector<float> targets;
+
+  /// Entries of connections that are not dense.
+  const std::vector<Table> tables;
 
 private:
   struct Initial {
@@ -103,6 +112,7 @@ private:
     bool spikes, dense, lists, filled;
   };
 
+  std::vector<Scratch> scratches;
   std::vector<Parameter *> parameters;
   std::vector<Initial> initials;
   std::vector<std::pair<std::string, Source *>> sources;

@@ -1,5 +1,8 @@
 #include "dense.hpp"
 
+#include "lists.hpp"
+#include "products.hpp"
+
 #include <numeric>
 
 namespace snnc {
@@ -27,6 +30,17 @@ constexpr std::size_t AHEAD = 8;
 bool is_dense(const List &list, std::size_t size) { return list.count * DENSE_PART > size; }
 
 } // namespace
+
+Dense::Dense(std::size_t inputs, std::size_t outputs) : panels(inputs, outputs) {}
+Dense::~Dense() = default;
+
+template <class Work> void Dense::with_rows(const Parameter &weight, std::size_t first, const Work &work) const {
+  const std::size_t width = panels.width_at(first);
+  if (rounded_rows.size() == 0)
+    work(weight.value.data() + first * panels.inputs, width);
+  else
+    work(rounded_rows.data() + first / panels.width * panels.inputs * chunked(panels.width), chunked(width));
+}
 
 void fill(const Worker &w, Rows &target, int now, std::initializer_list<const Parameter *> biases) {
   if (biases.size() == 0)
@@ -116,6 +130,11 @@ void Dense::shared_gradient(const std::vector<Worker> &workers, int part, int pa
   const Part own{workers.data(), workers.size(), bound(part), bound(part + 1)};
   if (own.first < own.last)
     gradient_of(own, source, delay, delta, first, last, gradient, fresh, scratch);
+}
+
+void Dense::weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,
+                            bool fresh, Scratch &scratch) const {
+  gradient_of({&w, 1, 0, panels.inputs}, source, delay, delta, first, last, gradient, fresh, scratch);
 }
 
 void Dense::gradient_of(const Part &part, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,

@@ -3,15 +3,18 @@
 #define SNNC_DENSE_HPP
 
 #include "parameters.hpp"
-#include "products.hpp"
+#include "values.hpp"
 
 #include <initializer_list>
 
 namespace snnc {
 
+struct Part;
+
 class Dense {
 public:
-  Dense(std::size_t inputs, std::size_t outputs) : panels(inputs, outputs) {}
+  Dense(std::size_t inputs, std::size_t outputs);
+  ~Dense();
 
   /// Adds the input at steps first ... last - 1, which the source sent `delay` steps earlier, to the rows of `target`.
   void forward(const Worker &w, const Source &source, int delay, int first, int last, const Parameter &weight, Rows &target,
@@ -19,9 +22,7 @@ public:
 
   /// Adds the gradient of the weight over steps first ... last - 1, whose deltas are stored; `fresh`: overwrites the gradient instead.
   void weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,
-                       bool fresh, Scratch &scratch) const {
-    gradient_of({&w, 1, 0, panels.inputs}, source, delay, delta, first, last, gradient, fresh, scratch);
-  }
+                       bool fresh, Scratch &scratch) const;
   /// The same for the samples of all workers, in order, and only for the rows in part `part` of `parts` equal parts.
   void shared_gradient(const std::vector<Worker> &workers, int part, int parts, const Source &source, int delay, const Rows &delta,
                        int first, int last, float *gradient, bool fresh, Scratch &scratch) const;
@@ -61,13 +62,7 @@ private:
                    Scratch &scratch) const;
   std::size_t pairs() const { return (panels.outputs + 1) / 2; }
   /// Calls work(rows of weights, distance between rows) for the panel that begins at column `first`.
-  template <class Work> void with_rows(const Parameter &weight, std::size_t first, const Work &work) const {
-    const std::size_t width = panels.width_at(first);
-    if (rounded_rows.size() == 0)
-      work(weight.value.data() + first * panels.inputs, width);
-    else
-      work(rounded_rows.data() + first / panels.width * panels.inputs * chunked(panels.width), chunked(width));
-  }
+  template <class Work> void with_rows(const Parameter &weight, std::size_t first, const Work &work) const;
   /// Like `forward`, for weights that do not fit in the cache: rows are read once, in order, and added if their source neuron fired.
   void stream(const Worker &w, const Source &source, int t, const Parameter &weight, Rows &target, int now, Scratch &scratch) const;
   /// Like `input_gradient`, without a copy of the weight: samples are interleaved.

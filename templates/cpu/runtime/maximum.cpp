@@ -1,6 +1,18 @@
 #include "maximum.hpp"
 
+#include "lists.hpp"
+
 namespace snnc {
+
+Maximum::Maximum(const Table &starts, const Table &sources) : begin(starts), entries(sources) {}
+Maximum::~Maximum() = default;
+
+inline std::size_t Maximum::targets() const { return begin.numbers.size() - 1; }
+
+inline std::uint32_t *Maximum::choices_of(int t, int sample) {
+  return choices.data() +
+         (static_cast<std::size_t>(t % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample)) * targets();
+}
 
 std::uint32_t Maximum::chosen(const float *row, std::size_t target) const {
   const std::uint32_t *entry = entries.numbers.data() + begin.numbers[target];
@@ -64,6 +76,8 @@ SpikeMaximum::SpikeMaximum(const Table &starts, const Table &sources, std::size_
       targets[next[sources.numbers[e]]++] = static_cast<std::uint32_t>(i);
   }
 }
+
+SpikeMaximum::~SpikeMaximum() = default;
 
 void SpikeMaximum::forward(const Worker &w, const Source &source, int t, Rows &target, int now, Scratch &scratch) const {
   for (int b = 0; b < w.count; ++b) {

@@ -10,7 +10,8 @@ namespace snnc {
 class Maximum {
 public:
   /// `starts`: first entry of each target, then the number of entries; `sources`: the sources of each target, in order.
-  Maximum(const Table &starts, const Table &sources) : begin(starts), entries(sources) {}
+  Maximum(const Table &starts, const Table &sources);
+  ~Maximum();
   /// Allocates the choices of `steps` steps for the adjoint, as a ring; 0: none.
   void keep(int steps, int samples);
   void forward(const Worker &w, const Source &source, int t, Rows &target, int now);
@@ -21,12 +22,9 @@ private:
   int slots = 0, batch = 0;
   Array<std::uint32_t> choices;
 
-  std::size_t targets() const { return begin.numbers.size() - 1; }
+  std::size_t targets() const;
   std::uint32_t chosen(const float *row, std::size_t target) const;
-  std::uint32_t *choices_of(int t, int sample) {
-    return choices.data() +
-           (static_cast<std::size_t>(t % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample)) * targets();
-  }
+  std::uint32_t *choices_of(int t, int sample);
 };
 
 /// Maxima over spikes, computed from lists: 1 if any source fired. The first source that fired is chosen, or the first if none fired.
@@ -34,6 +32,7 @@ class SpikeMaximum {
 public:
   /// As for `Maximum`; the sources of each target are ascending and less than `size`.
   SpikeMaximum(const Table &starts, const Table &sources, std::size_t size);
+  ~SpikeMaximum();
   void forward(const Worker &w, const Source &source, int t, Rows &target, int now, Scratch &scratch) const;
   void input_gradient(const Worker &w, const Source &source, const Rows &delta, int t, Rows &adjoint, int delay, Scratch &scratch) const;
 

@@ -2,9 +2,8 @@
 #ifndef SNNC_PARAMETERS_HPP
 #define SNNC_PARAMETERS_HPP
 
-#include "vectors.hpp"
+#include "arrays.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -55,49 +54,29 @@ struct Parameter {
   bool written = false;
   /// Whether all threads share one gradient; each computes some of its rows.
   bool shared = false;
-  Array<float> moment3{};
+  Array<float> moment3;
   /// Rounding errors of weights with float16 values; empty if they are not stored.
-  Array<float> remainder{};
+  Array<float> remainder;
   /// Model position of each stored element, if random rounding needs it; empty: the stored order is that of the model.
-  std::vector<unsigned> places{};
+  std::vector<unsigned> places;
   /// Rounds all elements after they were set; null: no rounding.
-  std::function<void(Parameter &)> settled{};
+  void (*settled)(Parameter &) = nullptr;
+
+  Parameter(const char *name, std::size_t elements, std::size_t numbers, Order order, bool neurons);
+  /// Not inline, like the functions below, so that network.cpp need not compile them for each of its parameters.
+  ~Parameter();
 
   /// Copies an array with the layout of this parameter from or to the model's order.
-  void set(Array<float> &own, const float *model) const {
-    if (order)
-      order(own.data(), const_cast<float *>(model), Way::in);
-    else
-      std::memcpy(own.data(), model, elements * sizeof(float));
-  }
-  void get(const Array<float> &own, float *model) const {
-    if (order)
-      order(const_cast<float *>(own.data()), model, Way::out);
-    else
-      std::memcpy(model, own.data(), elements * sizeof(float));
-  }
+  void set(Array<float> &own, const float *model) const;
+  void get(const Array<float> &own, float *model) const;
   /// Returns the gradients of elements first ... first + count - 1, summed over all threads in thread order; `room` has space for the sums.
-  const float *gradient_sum(std::size_t first, std::size_t count, float *room) const {
-    if (gradients.size() == 1)
-      return gradients[0].data() + first;
-    std::memcpy(room, gradients[0].data() + first, count * sizeof(float));
-    for (std::size_t thread = 1; thread < gradients.size(); ++thread) {
-      const float *own = gradients[thread].data() + first;
-      for (std::size_t i = 0; i < count; ++i)
-        room[i] += own[i];
-    }
-    return room;
-  }
-  float *gradient(int worker) { return gradients[static_cast<std::size_t>(shared ? 0 : worker)].data(); }
-  void fill_up() {
-    for (std::size_t i = elements; neurons && i < numbers; ++i)
-      value[i] = value[elements - 1];
-  }
+  const float *gradient_sum(std::size_t first, std::size_t count, float *room) const;
+  float *gradient(int worker);
+  void fill_up();
 };
 
-inline Parameter plain(const char *name, std::size_t elements) {
-  return {name, elements, padded(elements), nullptr, true, Array<float>(padded(elements)), {}, {}, {}};
-}
+Parameter plain(const char *name, std::size_t elements);
+Parameter dense(const char *name, const Panels &panels);
 
 /// Returns the order in which `of.for_elements` visits the elements.
 template <class Of> Order order_of(const Of &of) {
@@ -107,10 +86,6 @@ template <class Of> Order order_of(const Of &of) {
     else
       of.for_elements([&](std::size_t place, std::size_t element) { model[element] = own[place]; });
   };
-}
-
-inline Parameter dense(const char *name, const Panels &panels) {
-  return {name, panels.inputs * panels.outputs, panels.numbers(), order_of(panels), false, Array<float>(panels.numbers()), {}, {}, {}};
 }
 
 } // namespace snnc

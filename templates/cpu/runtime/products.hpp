@@ -3,6 +3,7 @@
 #define SNNC_PRODUCTS_HPP
 
 #include "values.hpp"
+#include "vectors.hpp"
 
 namespace snnc {
 

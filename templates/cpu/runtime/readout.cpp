@@ -1,6 +1,30 @@
 #include "readout.hpp"
 
+#include "lists.hpp"
+
 namespace snnc {
+
+template class PerWorker<StepResponse>;
+
+StepResponse::StepResponse(int steps, std::size_t stride, std::size_t count, Call call, const void *step) {
+  Array<float> current(stride), output(stride);
+  std::vector<Array<float>> kept(count);
+  std::vector<float *> states;
+  for (Array<float> &state : kept) {
+    state.resize(stride);
+    states.push_back(state.data());
+  }
+  for (std::size_t i = 0; i < stride; ++i)
+    current[i] = 1.0f;
+  double sum = 0, all = 0;
+  for (int t = 0; t < steps; ++t) {
+    call(step, current.data(), states.data(), output.data());
+    current.clear();
+    all += sum += static_cast<double>(output[0]);
+    sums.push_back(static_cast<float>(sum));
+  }
+  total = static_cast<float>(all);
+}
 
 void count(const Worker &w, const Source &source, int delay, const StepResponse &response, Rows &counts) {
   counts.clear(w, 0);

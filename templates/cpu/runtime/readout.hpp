@@ -15,26 +15,18 @@ struct StepResponse {
 
   StepResponse() = default;
   /// step(current, states, output) runs a step of one row of `stride` neurons in place; the population has `count` states.
-  template <class Step> StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step) {
-    Array<float> current(stride), output(stride);
-    std::vector<Array<float>> kept(count);
-    std::vector<float *> states;
-    for (Array<float> &state : kept) {
-      state.resize(stride);
-      states.push_back(state.data());
-    }
-    for (std::size_t i = 0; i < stride; ++i)
-      current[i] = 1.0f;
-    double sum = 0, all = 0;
-    for (int t = 0; t < steps; ++t) {
-      step(current.data(), states.data(), output.data());
-      current.clear();
-      all += sum += static_cast<double>(output[0]);
-      sums.push_back(static_cast<float>(sum));
-    }
-    total = static_cast<float>(all);
+  template <class Step>
+  StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step) : StepResponse(steps, stride, count, call<Step>, &step) {}
+
+private:
+  using Call = void (*)(const void *step, const float *current, float *const *states, float *output);
+  template <class Step> static void call(const void *step, const float *current, float *const *states, float *output) {
+    (*static_cast<const Step *>(step))(current, states, output);
   }
+  StepResponse(int steps, std::size_t stride, std::size_t count, Call call, const void *step);
 };
+
+extern template class PerWorker<StepResponse>;
 
 /// Sets counts to the sum of each source neuron's values, each multiplied by the response from its arrival to the end.
 void count(const Worker &w, const Source &source, int delay, const StepResponse &response, Rows &counts);

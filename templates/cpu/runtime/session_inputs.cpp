@@ -1,6 +1,8 @@
 // Inputs: spikes and sparse values are stored as lists, other values as rows.
 #include "cpu_session.hpp"
 
+#include "lists.hpp"
+
 namespace snnc {
 
 namespace {

@@ -1,6 +1,8 @@
 // The state before the first step of a sequence: initial values, or the final state of the previous sequence.
 #include "cpu_session.hpp"
 
+#include "lists.hpp"
+
 namespace snnc {
 
 void CpuSession::begin_rows(const Worker &w, Rows &rows, const Initial *initial) {

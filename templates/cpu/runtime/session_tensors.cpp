@@ -1,12 +1,14 @@
 // The named tensors of a session: parameters and their gradients, inputs, values before the first step, records, labels.
 #include "cpu_session.hpp"
 
+#include "snnc_targets.hpp"
+
 namespace snnc {
 
-void CpuSession::add_parameter(Parameter &made, std::vector<std::size_t> shape) {
+void CpuSession::add_parameter(Parameter &made, Shape shape) {
   parameters.push_back(&made);
   add(
-      {made.name, SNNC_FLOAT32, SNNC_PARAMETER, std::move(shape)},
+      {made.name, SNNC_FLOAT32, SNNC_PARAMETER, shape},
       [this, &made](const void *data) {
         made.set(made.value, static_cast<const float *>(data));
         made.fill_up();
@@ -17,7 +19,7 @@ void CpuSession::add_parameter(Parameter &made, std::vector<std::size_t> shape) 
       [&made](void *data) { made.get(made.value, static_cast<float *>(data)); });
 }
 
-void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, int moments) {
+void CpuSession::add_learned(Parameter &made, Shape shape, int moments) {
   add_parameter(made, shape);
   made.gradients.resize(1);
   made.gradients[0].resize(made.numbers);
@@ -49,10 +51,10 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
   }
 }
 
-void CpuSession::add_remainder(Parameter &made, std::vector<std::size_t> shape) {
+void CpuSession::add_remainder(Parameter &made, Shape shape) {
   made.remainder.resize(made.numbers);
   add(
-      {made.name + "_remainder", SNNC_FLOAT32, SNNC_MOMENT, std::move(shape)},
+      {made.name + "_remainder", SNNC_FLOAT32, SNNC_MOMENT, shape},
       [&made](const void *data) { made.set(made.remainder, static_cast<const float *>(data)); },
       [&made](void *data) { made.get(made.remainder, static_cast<float *>(data)); });
 }

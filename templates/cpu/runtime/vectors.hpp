@@ -1,4 +1,4 @@
-// SIMD vectors of the target CPU, through the vector types of the compiler, and aligned arrays.
+// SIMD vectors of the target CPU, through the vector types of the compiler.
 #ifndef SNNC_VECTORS_HPP
 #define SNNC_VECTORS_HPP
 
@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <new>
-#include <utility>
 
 #if defined(__AVX__)
 #include <immintrin.h>
@@ -28,11 +26,6 @@ constexpr int LANES = 4, SUMS = 8, TILE_ROWS = 4, TILE_VECTORS = 2;
 #endif
 
 typedef float Vector __attribute__((vector_size(4 * LANES), may_alias));
-
-/// Returns `n` rounded up to whole cache lines; rows begin on cache lines and are padded to whole lines.
-constexpr std::size_t padded(std::size_t n) { return (n + LINE - 1) / LINE * LINE; }
-/// Returns the distance between rows: one line more than needed if the rows would otherwise map to few cache sets and evict each other.
-constexpr std::size_t pitch(std::size_t n) { return padded(n) % (8 * LINE) == 0 ? padded(n) + LINE : padded(n); }
 
 inline Vector load(const float *from) { return *reinterpret_cast<const Vector *>(from); }
 inline void store(float *to, Vector value) { *reinterpret_cast<Vector *>(to) = value; }
@@ -120,62 +113,6 @@ template <class T> inline void fetch(const T *from, std::size_t count) {
   for (std::size_t byte = 0; byte < count * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char *>(from) + byte, 0, 2);
 }
-
-/// An array that is aligned to cache lines; `resize` discards its contents and fills it with zeros.
-template <class T> class Array {
-public:
-  Array() = default;
-  explicit Array(std::size_t n) { resize(n); }
-  Array(Array &&other) noexcept { swap(other); }
-  Array &operator=(Array &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  Array(const Array &) = delete;
-  Array &operator=(const Array &) = delete;
-  ~Array() { release(); }
-
-  void resize(std::size_t n) {
-    if (n != length) {
-      release();
-      if (n != 0)
-        numbers = static_cast<T *>(::operator new(padded(n) * sizeof(T), std::align_val_t(64)));
-      length = n;
-    }
-    clear();
-  }
-  /// Makes space for `n` elements without filling it; the old contents are lost.
-  void reserve(std::size_t n) {
-    if (n > length) {
-      release();
-      numbers = static_cast<T *>(::operator new(padded(n) * sizeof(T), std::align_val_t(64)));
-      length = n;
-    }
-  }
-  void clear() {
-    if (length != 0)
-      std::memset(static_cast<void *>(numbers), 0, padded(length) * sizeof(T));
-  }
-  void swap(Array &other) noexcept {
-    std::swap(numbers, other.numbers);
-    std::swap(length, other.length);
-  }
-  std::size_t size() const { return length; }
-  T *data() { return numbers; }
-  const T *data() const { return numbers; }
-  T &operator[](std::size_t i) { return numbers[i]; }
-  const T &operator[](std::size_t i) const { return numbers[i]; }
-
-private:
-  T *numbers = nullptr;
-  std::size_t length = 0;
-  void release() {
-    if (numbers != nullptr)
-      ::operator delete(numbers, std::align_val_t(64));
-    numbers = nullptr;
-    length = 0;
-  }
-};
 
 } // namespace snnc
 

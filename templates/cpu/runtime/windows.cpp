@@ -1,5 +1,7 @@
 #include "windows.hpp"
 
+#include "vectors.hpp"
+
 namespace snnc {
 
 namespace {

@@ -1,5 +1,8 @@
 #include "wiring.hpp"
 
+#include "lists.hpp"
+#include "vectors.hpp"
+
 #include <algorithm>
 
 namespace snnc {
@@ -43,6 +46,15 @@ float sum_of_numbers(const float *numbers, std::size_t count) {
   for (; i < count; ++i)
     found += numbers[i];
   return found;
+}
+
+inline std::size_t Wiring::to(std::size_t entry) const { return entries.numbers[2 * entry]; }
+inline std::size_t Wiring::index(std::size_t entry) const { return entries.numbers[2 * entry + 1]; }
+
+template <class Use> void Wiring::for_runs(const Use &use) const {
+  const std::size_t sources = begin.numbers.size() - 1;
+  for (std::size_t at = 0, weight = 0; at < sources; at += run, ++weight)
+    use(at, run, weight);
 }
 
 Wiring::Wiring(const Table &starts, const Table &wires) : begin(starts), entries(wires) {

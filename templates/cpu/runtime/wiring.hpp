@@ -30,14 +30,9 @@ private:
   std::size_t run = 1;
 
   /// Calls use(first, count, weight) for the sources of each weight.
-  template <class Use> void for_runs(const Use &use) const {
-    const std::size_t sources = begin.numbers.size() - 1;
-    for (std::size_t at = 0, weight = 0; at < sources; at += run, ++weight)
-      use(at, run, weight);
-  }
-
-  std::size_t to(std::size_t entry) const { return entries.numbers[2 * entry]; }
-  std::size_t index(std::size_t entry) const { return entries.numbers[2 * entry + 1]; }
+  template <class Use> void for_runs(const Use &use) const;
+  std::size_t to(std::size_t entry) const;
+  std::size_t index(std::size_t entry) const;
 };
 
 /// Adds bias[index[i]] to target[i], and computes the adjoint.

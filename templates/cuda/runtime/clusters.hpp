@@ -38,9 +38,9 @@ struct Mbarrier {
   }
 };
 
-inline int cluster_rank() { return static_cast<int>(machine().cluster_rank()); }
+inline int cluster_rank() { return static_cast<int>(host::cluster_rank()); }
 inline Place own_place(const void *shared) { return const_cast<char *>(static_cast<const char *>(shared)); }
-inline Place place_in(Place own, int rank) { return machine().shared_of(static_cast<unsigned>(rank)) + (own - shared_memory()); }
+inline Place place_in(Place own, int rank) { return host::shared_of(static_cast<unsigned>(rank)) + (own - shared_memory()); }
 inline Mbarrier &barrier_at(Place place) { return *reinterpret_cast<Mbarrier *>(place); }
 inline void begin_barrier(Mbarrier *barrier, int arrivals) { *barrier = {0, arrivals, arrivals, 0}; }
 inline void publish_barriers() {}
@@ -53,7 +53,7 @@ inline void arrive_at(Place place) {
   --barrier_at(place).left;
   barrier_at(place).settle();
 }
-inline void wait_for(Mbarrier *barrier, int phase) { machine().wait(&barrier->ended, static_cast<unsigned>(phase) + 1); }
+inline void wait_for(Mbarrier *barrier, int phase) { host::wait(&barrier->ended, static_cast<unsigned>(phase) + 1); }
 template <int WORDS> inline void store_shared(Place to, const std::uint32_t (&words)[WORDS]) { std::memcpy(to, words, sizeof words); }
 template <int WORDS> inline void send(Place to, const std::uint32_t (&words)[WORDS], Place barrier) {
   std::memcpy(to, words, sizeof words);

@@ -23,6 +23,16 @@ CudaSession::CudaSession(const std::string &project, int first_steps, int first_
   resized();
 }
 
+CudaSession::~CudaSession() = default;
+
+void CudaSession::add_deltas(Held &held, int ahead) { deltas.push_back({&held, ahead}); }
+
+int CudaSession::steps_in(std::size_t numbers) const {
+  constexpr std::size_t SCRATCH_FLOATS = std::size_t(1) << 26;
+  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(steps),
+                                                std::max<std::size_t>(1, SCRATCH_FLOATS / (numbers * static_cast<std::size_t>(batch)))));
+}
+
 void CudaSession::leave() {
   // Errors of the device are ignored when a session is closed.
   try {

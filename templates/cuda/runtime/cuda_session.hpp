@@ -10,6 +10,7 @@
 #include "uploads.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 
 namespace snnc {
@@ -24,6 +25,8 @@ struct Held {
                             : form == Form::HALVES ? (values + 1) / 2
                                                    : values),
         past(steps_before), bits(form == Form::SPIKES), whole(whole_sequence) {}
+
+  ~Held();
 
   const std::size_t size, words;
   const int past;
@@ -52,9 +55,9 @@ struct Held {
 
 /// A parameter; a dense weight [outputs][inputs] is stored transposed on the device, [inputs][outputs].
 struct Parameter {
-  Parameter(const char *given, std::size_t count, std::size_t turned_inputs = 0) : name(given), numbers(count), inputs(turned_inputs) {
-    value.resize(count);
-  }
+  Parameter(const char *given, std::size_t count, std::size_t turned_inputs = 0);
+  /// Not inline, so that network.cpp need not compile it for each of its parameters.
+  ~Parameter();
 
   std::string name;
   std::size_t numbers, inputs;
@@ -80,6 +83,8 @@ struct Parameter {
 
 class CudaSession : public NativeSession {
 public:
+  /// Not inline, so that network.cpp need not compile the destructors of all these members.
+  ~CudaSession() override;
   void set(std::size_t index, const void *data) override;
   void set_events(std::size_t index, const std::uint64_t *begin, const std::uint32_t *ids) override;
   void get(std::size_t index, void *data) override;
@@ -92,11 +97,14 @@ protected:
   /// Waits for all work that was started, so that memory can be released.
   void leave();
 
+  /// A list in braces, so that network.cpp need not build a vector for each parameter.
+  using Shape = std::initializer_list<std::size_t>;
+
   // Called by the constructor of the network, to register its parts.
-  void add_parameter(Parameter &made, std::vector<std::size_t> shape);
-  void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
+  void add_parameter(Parameter &made, Shape shape);
+  void add_learned(Parameter &made, Shape shape, int moments);
   /// Adds the rounding errors of a float16 weight.
-  void add_remainder(Parameter &of, std::vector<std::size_t> shape);
+  void add_remainder(Parameter &of, Shape shape);
   void add_input(const char *name, Held &held);
   /// Adds a state or the values of an output; `name` is that of its values before the first step, null if nothing reads them.
   void add_begun(const char *name, Held &held);
@@ -108,7 +116,7 @@ protected:
   /// Adds the adjoint of a record or current at every step; `given`: the caller sets it after a run with autograd.
   void add_adjoint(const char *name, Held &held, bool given);
   /// Adds the deltas of a segment; the previous segment reads their first `ahead` steps.
-  void add_deltas(Held &held, int ahead) { deltas.push_back({&held, ahead}); }
+  void add_deltas(Held &held, int ahead);
   void add_labels(int classes);
   void add_targets(const TargetForm &form);
   void upload_tables(std::size_t count);
@@ -143,11 +151,7 @@ protected:
   /// Returns the steps of a segment without a backward pass, such that the sums outside the time loop need at most SCRATCH_FLOATS.
   virtual int most_steps_at_once() const = 0;
   /// Returns the number of steps whose sums fit, with `numbers` values per step and sample.
-  int steps_in(std::size_t numbers) const {
-    constexpr std::size_t SCRATCH_FLOATS = std::size_t(1) << 26;
-    return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(steps),
-                                                  std::max<std::size_t>(1, SCRATCH_FLOATS / (numbers * static_cast<std::size_t>(batch)))));
-  }
+  int steps_in(std::size_t numbers) const;
 
   const int device_number;
   std::int32_t team_blocks = 0, tile = 0, clusters = 1;

@@ -41,16 +41,15 @@ constexpr int MAX_THREADS = 512;
 
 #if defined(SNNC_ON_HOST)
 
-inline host::Machine &machine() { return host::Machine::here(); }
-inline int thread_index() { return static_cast<int>(machine().current().thread); }
-inline int block_index() { return static_cast<int>(machine().current().block); }
-inline int block_size() { return static_cast<int>(machine().threads()); }
-inline int grid_size() { return static_cast<int>(machine().blocks()); }
-inline char *shared_memory() { return reinterpret_cast<char *>(machine().block().shared.data()); }
-inline void sync_block() { machine().sync_block(); }
-inline void sync_warp() { machine().exchange(0); }
+inline int thread_index() { return static_cast<int>(host::thread()); }
+inline int block_index() { return static_cast<int>(host::block()); }
+inline int block_size() { return static_cast<int>(host::threads()); }
+inline int grid_size() { return static_cast<int>(host::blocks()); }
+inline char *shared_memory() { return host::shared(); }
+inline void sync_block() { host::sync_block(); }
+inline void sync_warp() { host::exchange(0); }
 inline std::uint32_t ballot(bool mine) {
-  const std::uint64_t *all = machine().exchange(mine ? 1 : 0);
+  const std::uint64_t *all = host::exchange(mine ? 1 : 0);
   std::uint32_t found = 0;
   for (unsigned lane = 0; lane < LANES; ++lane)
     found |= static_cast<std::uint32_t>(all[lane]) << lane;
@@ -59,7 +58,7 @@ inline std::uint32_t ballot(bool mine) {
 template <class Number> Number lane_number(Number mine, int lane) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &mine, sizeof mine);
-  const std::uint64_t *all = machine().exchange(bits);
+  const std::uint64_t *all = host::exchange(bits);
   Number found;
   std::memcpy(&found, &all[lane], sizeof found);
   return found;
@@ -75,16 +74,16 @@ inline int lowest_bit(std::uint32_t word) { return __builtin_ctz(word); }
 /// Barrier of a team: announces this block, and waits for the others.
 inline void meet(unsigned *counter, unsigned wanted) {
   ++*counter;
-  machine().wait(counter, wanted);
+  host::wait(counter, wanted);
 }
 /// The two halves of meet: arrive and wait; and reads of words that other blocks wrote.
 inline void count_up(unsigned *counter) { ++*counter; }
-inline void wait_for_count(const unsigned *counter, unsigned wanted) { machine().wait(counter, wanted); }
+inline void wait_for_count(const unsigned *counter, unsigned wanted) { host::wait(counter, wanted); }
 inline std::uint32_t load_fresh(const std::uint32_t *from) { return *from; }
 inline void copy_four_fresh(std::uint32_t *to, const std::uint32_t *from) { std::memcpy(to, from, 16); }
 /// In a check, teams are not clusters.
 constexpr bool HAS_CLUSTERS = false;
-inline void sync_cluster() { machine().sync_cluster(); }
+inline void sync_cluster() { host::sync_cluster(); }
 inline std::uint32_t rotate_left(std::uint32_t word, int by) { return word << (by & 31) | word >> (-by & 31); }
 /// Shifts two words right by less than 32 bits, and returns the lower word.
 inline std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) {

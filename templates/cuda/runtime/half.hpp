@@ -25,13 +25,13 @@ template <class Half> void multiply_by_shuffles(float (&sums)[4], const std::uin
   std::uint32_t rows[4][4], columns[8][2];
   // Lanes exchange two numbers at a time, to reduce switches of fibers.
   for (int half = 0; half < 2; ++half) {
-    const std::uint64_t *all = machine().exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
+    const std::uint64_t *all = host::exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
     for (int part = 0; part < 4; ++part) {
       rows[part][2 * half] = static_cast<std::uint32_t>(all[row + part]);
       rows[part][2 * half + 1] = static_cast<std::uint32_t>(all[row + part] >> 32);
     }
   }
-  const std::uint64_t *all = machine().exchange(b[0] | static_cast<std::uint64_t>(b[1]) << 32);
+  const std::uint64_t *all = host::exchange(b[0] | static_cast<std::uint64_t>(b[1]) << 32);
   for (int part = 0; part < 8; ++part) {
     columns[part][0] = static_cast<std::uint32_t>(all[column + part]);
     columns[part][1] = static_cast<std::uint32_t>(all[column + part] >> 32);

@@ -18,12 +18,15 @@ struct ClusterSize {
   std::size_t shared;
 };
 
+/// Returns the address of a kernel, by which the device is asked what it can run.
+template <class... Given> const void *address_of(void (*kernel)(Given...)) { return reinterpret_cast<const void *>(kernel); }
+
 #if defined(SNNC_ON_HOST)
 
 /// A check has few and small blocks, which still exercise waiting, teams and slices.
 inline int threads_of_block() { return 2 * LANES; }
 
-template <class... Given> int blocks_at_once(void (*)(Given...), int, std::size_t) { return 4; }
+inline int blocks_at_once(const void *, int, std::size_t) { return 4; }
 
 /// Returns the number of blocks of a launch that could use `wanted` blocks and whose threads loop over the work: few in a check.
 inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long long>(wanted, 4)); }
@@ -35,8 +38,7 @@ void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool toget
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
-  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), shared, together,
-                            [&] { kernel(arguments...); });
+  host::run({static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), 1, shared, together}, [&] { kernel(arguments...); });
 }
 
 /// Launches blocks of `threads` threads that do not wait for each other.
@@ -45,10 +47,10 @@ void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
-  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, false, [&] { kernel(arguments...); });
+  host::run({static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 1, shared, false}, [&] { kernel(arguments...); });
 }
 
-template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing &, std::size_t) { return false; }
+inline bool forms_clusters(const void *, const Sharing &, std::size_t) { return false; }
 
 template <class... Given, class... Passed>
 void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared, const Passed &...arguments) {
@@ -61,18 +63,18 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
-  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, true, [&] { kernel(arguments...); });
+  host::run({static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 1, shared, true}, [&] { kernel(arguments...); });
 }
 
 /// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor.
-template <class... Given> int resident_blocks(void (*)(Given...), int, std::size_t) { return 4; }
+inline int resident_blocks(const void *, int, std::size_t) { return 4; }
 
 /// Returns whether the device multiplies fragments of both 16-bit types.
 inline bool has_fragments() { return true; }
 inline bool has_clusters() { return true; }
 
 /// Returns whether the device can run clusters of this size of a kernel.
-template <class... Given> bool runs_clusters(void (*)(Given...), const ClusterSize &) { return true; }
+inline bool runs_clusters(const void *, const ClusterSize &) { return true; }
 
 /// Launches independent clusters, which run in any order.
 template <class... Given, class... Passed>
@@ -80,9 +82,9 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   device::note("launch", device::stream());
-  host::Machine::here().run(
-      static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), size.shared, false, [&] { kernel(arguments...); },
-      static_cast<unsigned>(size.blocks));
+  host::run({static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), static_cast<unsigned>(size.blocks),
+             size.shared, false},
+            [&] { kernel(arguments...); });
 }
 
 #else
@@ -99,23 +101,20 @@ inline std::size_t most_shared() {
   return static_cast<std::size_t>(most);
 }
 
-template <class... Given> void allow_shared(void (*kernel)(Given...), std::size_t shared) {
+inline void allow_shared(const void *kernel, std::size_t shared) {
   // Kernels may use this amount without setting an attribute.
   constexpr std::size_t USUAL = 48 * 1024;
   if (shared <= USUAL)
     return;
-  device::check(
-      cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-      "shared memory");
+  device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
 }
 
 /// Returns the number of blocks of a kernel that are resident at the same time, at most `each` per multiprocessor.
-template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each, std::size_t shared) {
+inline int blocks_at_once(const void *kernel, int each, std::size_t shared) {
   int processors = 0, resident = 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), MAX_THREADS, shared),
-                "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, MAX_THREADS, shared), "occupancy");
   if (resident == 0)
     throw std::runtime_error("a kernel does not fit on a multiprocessor of the device");
   return processors * std::min(each, resident);
@@ -127,9 +126,10 @@ void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
+  const void *function = address_of(kernel);
   if (shared > 0)
-    allow_shared(kernel, shared);
-  device::check(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)),
+    allow_shared(function, shared);
+  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
                                  dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
                 "launch");
 }
@@ -140,8 +140,8 @@ void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool toget
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
-  allow_shared(kernel, shared);
-  const void *function = reinterpret_cast<const void *>(kernel);
+  const void *function = address_of(kernel);
+  allow_shared(function, shared);
   const dim3 grid(static_cast<unsigned>(blocks)), block(MAX_THREADS);
   void **given = const_cast<void **>(pointers);
   device::check(together ? cudaLaunchCooperativeKernel(function, grid, block, given, shared, device::stream())
@@ -177,10 +177,9 @@ private:
 };
 
 /// Returns the number of resident clusters of this launch; 0 if the device does not support this size.
-template <class... Given> int clusters_at_once(void (*kernel)(Given...), const ClusterLaunch &wanted, int blocks) {
+inline int clusters_at_once(const void *function, const ClusterLaunch &wanted, int blocks) {
   constexpr int PORTABLE = 8;
   int has = 0, most = 0;
-  const void *function = reinterpret_cast<const void *>(kernel);
   const bool known =
       cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
       (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
@@ -192,7 +191,7 @@ template <class... Given> int clusters_at_once(void (*kernel)(Given...), const C
 }
 
 /// Returns whether the device can run all teams at once as clusters.
-template <class... Given> bool forms_clusters(void (*kernel)(Given...), const Sharing &sharing, std::size_t shared) {
+inline bool forms_clusters(const void *kernel, const Sharing &sharing, std::size_t shared) {
   if (sharing.team_blocks == 1)
     return false;
   allow_shared(kernel, shared);
@@ -201,7 +200,7 @@ template <class... Given> bool forms_clusters(void (*kernel)(Given...), const Sh
 
 #else
 
-template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing &, std::size_t) { return false; }
+inline bool forms_clusters(const void *, const Sharing &, std::size_t) { return false; }
 
 #endif
 
@@ -211,21 +210,21 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
   static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
                 "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
-  allow_shared(kernel, shared);
-  device::check(cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)),
+  const void *function = address_of(kernel);
+  allow_shared(function, shared);
+  device::check(cudaLaunchCooperativeKernel(function, dim3(static_cast<unsigned>(blocks)),
                                             dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
                 "launch");
 }
 
 /// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor; 0 if none fits.
-template <class... Given> int resident_blocks(void (*kernel)(Given...), int threads, std::size_t shared) {
+inline int resident_blocks(const void *kernel, int threads, std::size_t shared) {
   int processors = 0, resident = 0;
   if (shared > most_shared())
     return 0;
   allow_shared(kernel, shared);
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), threads, shared),
-                "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared), "occupancy");
   return resident > 0 ? processors : 0;
 }
 
@@ -244,7 +243,7 @@ inline bool has_fragments() {
 }
 
 /// Returns whether the device can run clusters of this size of a kernel.
-template <class... Given> bool runs_clusters(void (*kernel)(Given...), const ClusterSize &size) {
+inline bool runs_clusters(const void *kernel, const ClusterSize &size) {
   if (size.shared > most_shared())
     return false;
   allow_shared(kernel, size.shared);
@@ -253,8 +252,7 @@ template <class... Given> bool runs_clusters(void (*kernel)(Given...), const Clu
     return clusters_at_once(kernel, ClusterLaunch(size.blocks, size), size.blocks) > 0;
 #endif
   int resident = 0;
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, reinterpret_cast<const void *>(kernel), size.threads, size.shared),
-                "occupancy");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, size.threads, size.shared), "occupancy");
   return size.blocks == 1 && resident > 0;
 }
 
@@ -265,7 +263,7 @@ void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &
                 "a launch takes the addresses of arguments and does not convert them");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   void **given = const_cast<void **>(pointers);
-  const void *function = reinterpret_cast<const void *>(kernel);
+  const void *function = address_of(kernel);
 #if CUDART_VERSION >= 11080
   if (size.blocks > 1) {
     const ClusterLaunch config(clusters * size.blocks, size);
@@ -284,9 +282,10 @@ void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t 
 #if CUDART_VERSION >= 11080
   if (sharing.clusters) {
     const void *pointers[] = {static_cast<const void *>(&arguments)...};
-    allow_shared(kernel, shared);
+    const void *function = address_of(kernel);
+    allow_shared(function, shared);
     const ClusterLaunch config(sharing, shared);
-    device::check(cudaLaunchKernelExC(config.get(), reinterpret_cast<const void *>(kernel), const_cast<void **>(pointers)), "launch");
+    device::check(cudaLaunchKernelExC(config.get(), function, const_cast<void **>(pointers)), "launch");
     return;
   }
 #endif

@@ -5,6 +5,7 @@
 #include "streams.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -14,12 +15,7 @@ namespace device {
 
 #if defined(SNNC_ON_HOST)
 
-inline void *take(std::size_t bytes) {
-  void *found = std::malloc(bytes);
-  if (found == nullptr)
-    throw std::runtime_error("out of memory: " + std::to_string(bytes) + " bytes were requested");
-  return found;
-}
+void *take(std::size_t bytes);
 inline void release(void *memory) { std::free(memory); }
 inline int *take_host_flags(std::size_t count) { return static_cast<int *>(std::calloc(count, sizeof(int))); }
 inline void release_host_flags(int *flags) { std::free(flags); }
@@ -177,6 +173,11 @@ private:
   T *memory = nullptr;
   std::size_t room = 0, used = 0;
 };
+
+// Every network uses these, so memory.cpp compiles them once for all.
+extern template class Array<float>;
+extern template class Array<double>;
+extern template class Array<std::uint32_t>;
 
 /// Integers through which kernels notify the host, which can read them at any time without waiting.
 class HostFlags {

@@ -56,13 +56,13 @@ private:
 
   static ClusterSize size(const RecurrentPlan &plan) { return {plan.blocks, plan.warps * LANES, plan.shared}; }
   static int teams_of(const CoreShape<Net> &of) {
-    return resident_blocks(of.kernel, of.plan.warps * LANES, of.plan.shared) / of.plan.blocks;
+    return resident_blocks(address_of(of.kernel), of.plan.warps * LANES, of.plan.shared) / of.plan.blocks;
   }
   static bool runs(const CoreShape<Net> &of) {
     if (of.plan.tensor_cores && !has_fragments())
       return false;
     if (!of.plan.over_memory)
-      return runs_clusters(of.kernel, size(of.plan));
+      return runs_clusters(address_of(of.kernel), size(of.plan));
     return !(of.link == Link::OLD_DEVICE && has_clusters()) && teams_of(of) > 0;
   }
 };

@@ -65,7 +65,7 @@ KERNEL void move_kernel(WHOLE_GRID Batch batch, int count) {
 }
 
 int blocks() {
-  static const int found = blocks_at_once(pack_kernel, 4, 0);
+  static const int found = blocks_at_once(address_of(pack_kernel), 4, 0);
   return found;
 }
 
@@ -95,6 +95,14 @@ void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint
 void turn_numbers(const float *from, int rows, int columns, float *to) { launch(turn_kernel, blocks(), 0, false, from, rows, columns, to); }
 
 void round_to_half(float *numbers, int count) { launch(round_kernel, blocks(), 0, false, numbers, count); }
+
+Moves::Moves() = default;
+Moves::~Moves() = default;
+
+void Moves::add(void *to, const void *from, std::size_t words) {
+  if (words > 0)
+    moves.push_back({static_cast<std::uint32_t *>(to), static_cast<const std::uint32_t *>(from), words});
+}
 
 void Moves::start() {
   constexpr std::size_t EACH = 4096;

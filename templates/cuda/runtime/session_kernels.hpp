@@ -33,6 +33,8 @@ void round_to_half(float *numbers, int count);
 /// A batch of small copies within device memory, made in one launch.
 class Moves {
 public:
+  Moves();
+  ~Moves();
   void copy(void *to, const void *from, std::size_t words) { add(to, from, words); }
   void clear(void *to, std::size_t words) { add(to, nullptr, words); }
   /// Starts the copies; none may read what another writes.
@@ -46,10 +48,7 @@ public:
   };
 
 private:
-  void add(void *to, const void *from, std::size_t words) {
-    if (words > 0)
-      moves.push_back({static_cast<std::uint32_t *>(to), static_cast<const std::uint32_t *>(from), words});
-  }
+  void add(void *to, const void *from, std::size_t words);
   std::vector<Move> moves;
 };
 

@@ -1,9 +1,19 @@
 // The named tensors of a session: parameters, moments, gradients, records, labels.
 #include "cuda_session.hpp"
 
+#include "snnc_targets.hpp"
+
 #include <algorithm>
 
 namespace snnc {
+
+Held::~Held() = default;
+
+Parameter::Parameter(const char *given, std::size_t count, std::size_t turned_inputs) : name(given), numbers(count), inputs(turned_inputs) {
+  value.resize(count);
+}
+
+Parameter::~Parameter() = default;
 
 void Parameter::slice(std::size_t items, std::size_t rows, std::size_t warps) {
   // A slice shorter than this is not worth its own partial sum.
@@ -51,12 +61,12 @@ void CudaSession::put_numbers(const Parameter &of, device::Array<float> &numbers
   kernels::turn_numbers(staging.data(), static_cast<int>(of.numbers) / inputs, inputs, numbers.data());
 }
 
-void CudaSession::add_parameter(Parameter &made, std::vector<std::size_t> shape) {
+void CudaSession::add_parameter(Parameter &made, Shape shape) {
   parameters.push_back(&made);
-  add_array(made.name, SNNC_PARAMETER, std::move(shape), made, made.value);
+  add_array(made.name, SNNC_PARAMETER, shape, made, made.value);
 }
 
-void CudaSession::add_learned(Parameter &made, std::vector<std::size_t> shape, int moments) {
+void CudaSession::add_learned(Parameter &made, Shape shape, int moments) {
   add_parameter(made, shape);
   learned.push_back(&made);
   add(
@@ -78,9 +88,9 @@ void CudaSession::add_learned(Parameter &made, std::vector<std::size_t> shape, i
   }
 }
 
-void CudaSession::add_remainder(Parameter &of, std::vector<std::size_t> shape) {
+void CudaSession::add_remainder(Parameter &of, Shape shape) {
   of.remainder.resize(of.numbers);
-  add_array(of.name + "_remainder", SNNC_MOMENT, std::move(shape), of, of.remainder);
+  add_array(of.name + "_remainder", SNNC_MOMENT, shape, of, of.remainder);
 }
 
 void CudaSession::add_begun(const char *name, Held &held) {

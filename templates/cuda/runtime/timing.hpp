@@ -52,6 +52,8 @@ private:
 /// Sums the times of a session's kernels over training steps. A kernel's time lasts until the next one begins, so it includes the gap between them.
 class KernelTimes {
 public:
+  KernelTimes();
+  ~KernelTimes();
   bool running() const { return runs; }
   void start() {
     runs = true;
@@ -59,38 +61,16 @@ public:
   }
   /// The time of a kernel begins, and that of the previous one ends; a negative number is not counted.
   void begin(int kernel) {
-    if (!runs)
-      return;
-    if (used == marks.size())
-      marks.emplace_back(0, std::make_unique<Moment>());
-    marks[used].first = kernel;
-    marks[used++].second->record();
+    if (runs)
+      mark(kernel);
   }
   /// Waits for the kernels of a step, and adds their times.
-  void finish(int kernels) {
-    if (!std::exchange(runs, false) || used == 0)
-      return;
-    sums.resize(static_cast<std::size_t>(kernels), -1);
-    marks[used - 1].second->wait();
-    for (std::size_t i = 0; i + 1 < used; ++i)
-      if (marks[i].first >= 0) {
-        double &sum = sums[static_cast<std::size_t>(marks[i].first)];
-        sum = (sum < 0 ? 0 : sum) + marks[i + 1].second->seconds_after(*marks[i].second);
-      }
-    ++steps;
-  }
+  void finish(int kernels);
   /// Forgets a step that failed.
   void stop() { runs = false; }
 
   /// Returns the microseconds of each kernel per step as JSON; null for a kernel that was not timed. Empty if no step was timed.
-  std::string text() const {
-    if (steps == 0)
-      return {};
-    std::string found = ", \"timed_steps\": " + std::to_string(steps) + ", \"kernel_us\": [";
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      found += (i == 0 ? "" : ", ") + (sums[i] < 0 ? std::string("null") : std::to_string(1e6 * sums[i] / steps));
-    return found + "]";
-  }
+  std::string text() const;
 
 private:
   std::vector<std::pair<int, std::unique_ptr<Moment>>> marks;
@@ -98,6 +78,8 @@ private:
   std::vector<double> sums;
   int steps = 0;
   bool runs = false;
+
+  void mark(int kernel);
 };
 
 } // namespace device

@@ -37,7 +37,7 @@ template <class Half, bool TURNED> void multiply_group(float (&d)[16][4], const 
   const int lane = thread_index() % LANES, row = lane / 4 * 4, column = lane % 4 * 2;
   float rows[2][16];
   for (int half = 0; half < 2; ++half) {
-    const std::uint64_t *all = machine().exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
+    const std::uint64_t *all = host::exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
     for (int part = 0; part < 4; ++part)
       for (int lower = 0; lower < 2; ++lower) {
         const std::uint32_t pair = static_cast<std::uint32_t>(all[row + part] >> (32 * lower));

@@ -20,7 +20,7 @@ struct alignas(16) Four {
 
 /// Loads four matrices of 8 x 8 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, and gets two numbers of row lane / 4 of each.
 inline void load_matrices(std::uint32_t (&found)[4], const void *row) {
-  const std::uint64_t *rows = machine().exchange(reinterpret_cast<std::uint64_t>(row));
+  const std::uint64_t *rows = host::exchange(reinterpret_cast<std::uint64_t>(row));
   const int lane = thread_index() % LANES;
   for (int i = 0; i < 4; ++i)
     std::memcpy(&found[i], reinterpret_cast<const char *>(rows[8 * i + lane / 4]) + lane % 4 * 4, sizeof found[i]);

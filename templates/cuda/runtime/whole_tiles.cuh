@@ -37,7 +37,7 @@ inline Place16 place_of(char *memory) { return memory; }
 
 /// Loads four matrices of 8 by 8 numbers; lanes 8 i ... 8 i + 7 give the addresses of the 16-byte rows of matrix i; a lane gets two numbers of each.
 template <bool TURNED> void load_matrices(std::uint32_t (&found)[4], Place16 row) {
-  const std::uint64_t *all = machine().exchange(reinterpret_cast<std::uint64_t>(row));
+  const std::uint64_t *all = host::exchange(reinterpret_cast<std::uint64_t>(row));
   const int lane = thread_index() % LANES;
   for (int i = 0; i < 4; ++i) {
     std::uint16_t pair[2];

@@ -1,9 +1,11 @@
 #include "native_session.hpp"
 
 #include "constants.hpp"
+#include "snnc_targets.hpp"
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +15,10 @@ NativeSession::NativeSession(const std::string &project, int first_steps, int fi
     : folder(project), trainable(trains), steps(first_steps), batch(first_batch) {}
 
 NativeSession::~NativeSession() = default;
+
+const float *InitialValues::of_sample(std::size_t sample) const { return given.empty() ? usual.data() : given.data() + sample * size; }
+
+const std::vector<TensorInfo> &NativeSession::tensors() const { return infos; }
 
 double NativeSession::now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -108,10 +114,12 @@ std::vector<float> NativeSession::checked_targets(const void *data, const Target
   return snnc::checked_targets(data, form, static_cast<std::size_t>(batch), static_cast<std::size_t>(steps));
 }
 
-void NativeSession::load(const std::vector<Stored> &places) {
+void NativeSession::load(const Stored *places, std::size_t count) {
   stored = places;
+  stored_count = count;
   const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const Stored &place = places[k];
     if (place.offset + place.elements * sizeof(float) > bytes.size())
       throw std::runtime_error(std::string(WEIGHTS_FILE) + " is truncated");
     const char *from = bytes.data() + place.offset;
@@ -126,10 +134,10 @@ void NativeSession::load(const std::vector<Stored> &places) {
 
 void NativeSession::save(const std::string &path) {
   std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored)
+  for (std::size_t k = 0; k < stored_count; ++k)
     for (std::size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
-        get(i, bytes.data() + place.offset);
+      if (infos[i].name == stored[k].name && infos[i].role != SNNC_STATE)
+        get(i, bytes.data() + stored[k].offset);
   write_file(path, bytes);
 }
 

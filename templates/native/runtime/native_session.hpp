@@ -4,12 +4,10 @@
 
 #include "snnc_files.hpp"
 #include "snnc_session.hpp"
-#include "snnc_targets.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,14 +20,16 @@ struct InitialValues {
   std::vector<float> usual, given;
   /// Whether they changed after a session last copied them.
   bool changed;
-  const float *of_sample(std::size_t sample) const { return given.empty() ? usual.data() : given.data() + sample * size; }
+  const float *of_sample(std::size_t sample) const;
 };
+
+struct TargetForm;
 
 class NativeSession : public Session {
 public:
   /// Not inline, so that the source of a network need not compile the destructors of all these members.
   ~NativeSession() override;
-  const std::vector<TensorInfo> &tensors() const override { return infos; }
+  const std::vector<TensorInfo> &tensors() const override;
   void save(const std::string &path) override;
 
 protected:
@@ -58,8 +58,8 @@ protected:
   /// Returns the checked targets of all samples, for targets other than one class per sample; NaN, and class -1 of a step, are ignored.
   std::vector<float> checked_targets(const void *data, const TargetForm &form) const;
   std::size_t target_numbers(const TargetForm &form) const;
-  /// Reads initial values and parameters from the weight file.
-  void load(const std::vector<Stored> &places);
+  /// Reads initial values and parameters from the weight file, which has `count` of them at `places`.
+  void load(const Stored *places, std::size_t count);
 
   /// Called when a setting that affects sizes changes.
   virtual void resized() = 0;
@@ -101,7 +101,8 @@ protected:
 
 private:
   std::vector<std::vector<std::size_t>> shapes;
-  std::vector<Stored> stored;
+  const Stored *stored = nullptr;
+  std::size_t stored_count = 0;
   /// A deque, because tensors and sessions refer to its elements, which must not move.
   std::deque<InitialValues> initial_values;
 

@@ -31,7 +31,7 @@ std::vector<unsigned> places_of(const Owner &owner, const Table &order) {
   return {begin, begin + static_cast<std::ptrdiff_t>(owner.count)};
 }
 
-Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights) {
+Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const char *name, std::size_t weights) {
   const auto size = [=](const Owner &o) { return o.first < weights ? even(o.count) : std::size_t{0}; };
   return parts_on(graph, owners, name, size, poplar::HALF);
 }
@@ -132,7 +132,7 @@ Parts Side::constants(poplar::Graph &graph, const Table &values) const {
   });
 }
 
-Parts Side::copies(poplar::Graph &graph, const std::string &name) const {
+Parts Side::copies(poplar::Graph &graph, const char *name) const {
   return parts_on(graph, p.groups, name, [&](const Group &g) { return std::size_t{size(g)}; });
 }
 
@@ -161,7 +161,7 @@ unsigned Side::size(const Block &b, std::size_t last) const {
   return static_cast<unsigned>(found);
 }
 
-Parts Side::copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const {
+Parts Side::copies(poplar::Graph &graph, const char *name, const poplar::Type &type, std::size_t first, std::size_t last) const {
   const auto elements = [&](const Group &g) {
     std::size_t found = 0;
     for (const Range &range : used_between(g, first, last))
@@ -179,7 +179,7 @@ poplar::Tensor Side::from(const poplar::Tensor &weights, std::size_t first, std:
   return poplar::concat(found);
 }
 
-Parts Side::private_sums(poplar::Graph &graph, const std::string &name) const {
+Parts Side::private_sums(poplar::Graph &graph, const char *name) const {
   return parts_on(graph, p.blocks, name, [&](const Block &b) { return std::size_t{size(b)}; });
 }
 

@@ -43,22 +43,14 @@ Order order_of_table(const Table &table);
 /// Returns the position of each element of an owner in the host's array.
 std::vector<unsigned> places_of(const Owner &owner, const Table &order);
 
-/// Creates a variable or constant whose parts are on the tiles of groups, blocks or owners.
-template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size,
+/// Creates a variable whose parts are on the tiles of groups, blocks or owners.
+template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const char *name, const Size &size,
                                                   const poplar::Type &type = poplar::FLOAT) {
-  Parts made;
-  made.begin.push_back(0);
-  for (const auto &item : items)
-    made.begin.push_back(made.begin.back() + size(item));
-  made.all = graph.addVariable(type, {made.begin.back()}, name);
-  std::size_t part = 0;
-  for (const auto &item : items)
-    graph.setTileMapping(made[part++], item.tile);
-  return made;
+  return parts_of(graph, sizes_of(items, size), type, name);
 }
 
 /// Creates the first `weights` elements as half; each owner has whole words, padded if its number of elements is odd.
-Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights);
+Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const char *name, std::size_t weights);
 
 /// Returns the same elements without padding.
 poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights);
@@ -92,15 +84,15 @@ public:
   Parts constants(poplar::Graph &graph, const Table &values) const;
 
   /// Creates a copy of the weights that each group uses, or of those that are in [first, last).
-  Parts copies(poplar::Graph &graph, const std::string &name) const;
-  Parts copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const;
+  Parts copies(poplar::Graph &graph, const char *name) const;
+  Parts copies(poplar::Graph &graph, const char *name, const poplar::Type &type, std::size_t first, std::size_t last) const;
 
   /// Returns the source of the copies; `weights` contains the elements [first, last).
   poplar::Tensor from(const poplar::Tensor &weights) const;
   poplar::Tensor from(const poplar::Tensor &weights, std::size_t first, std::size_t last) const;
 
   /// Creates the private gradients of each block.
-  Parts private_sums(poplar::Graph &graph, const std::string &name) const;
+  Parts private_sums(poplar::Graph &graph, const char *name) const;
 
   /// Returns the rows of a matrix that a group reads, for the samples of its replica; one row if it reads none.
   poplar::Tensor rows_of(const Matrix &matrix, const Block &b) const;

@@ -5,20 +5,24 @@
 
 template class std::vector<poplar::Tensor>;
 template class std::vector<poplar::program::Program>;
+template class std::vector<snnc::Sized>;
 
 namespace snnc {
 
-template <class Items, class Size>
-Parts Layout::parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size) {
+Parts parts_of(poplar::Graph &graph, const std::vector<Sized> &sizes, const poplar::Type &type, const std::string &name) {
   Parts made;
   made.begin.push_back(0);
-  for (const auto &item : items)
-    made.begin.push_back(made.begin.back() + size(item));
+  for (const Sized &part : sizes)
+    made.begin.push_back(made.begin.back() + part.elements);
   made.all = graph.addVariable(type, {made.begin.back()}, name);
-  std::size_t part = 0;
-  for (const auto &item : items)
-    graph.setTileMapping(made[part++], item.tile);
+  for (std::size_t part = 0; part < sizes.size(); ++part)
+    graph.setTileMapping(made[part], sizes[part].tile);
   return made;
+}
+
+template <class Items, class Size>
+Parts Layout::parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size) {
+  return parts_of(graph, sizes_of(items, size), type, name);
 }
 
 template <class Size> Sums Layout::sums(const Population &p, const std::string &name, const Size &size) {
@@ -32,88 +36,88 @@ template <class Size> Sums Layout::sums(const Population &p, const std::string &
 
 Layout::Layout(poplar::Graph &made, unsigned samples) : graph(made), batch(samples) {}
 
-Parts Layout::cells(const Population &p, const poplar::Type &type, const std::string &name, std::size_t per_cell) {
+Parts Layout::cells(const Population &p, const poplar::Type &type, const char *name, std::size_t per_cell) {
   return parts(p.blocks, type, name, [&](const Block &b) { return per_cell * b.samples * b.count; });
 }
 
-Parts Layout::half_cells(const Population &p, const std::string &name, std::size_t slots) {
+Parts Layout::half_cells(const Population &p, const char *name, std::size_t slots) {
   return parts(p.blocks, poplar::HALF, name, [&](const Block &b) { return slots * b.samples * even(b.count); });
 }
 
-Parts Layout::block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit) {
+Parts Layout::block_words(const Population &p, const char *name, std::size_t slots, unsigned unit) {
   return parts(p.blocks, poplar::UNSIGNED_INT, name, [&](const Block &b) { return slots * b.samples * p.words_of(b, unit); });
 }
 
-Sums Layout::block_rows(const Population &p, const std::string &name, std::size_t rows) {
+Sums Layout::block_rows(const Population &p, const char *name, std::size_t rows) {
   return sums(p, name, [&](unsigned count) { return rows * count; });
 }
 
-Parts Layout::rows(const Population &p, const std::string &name, std::size_t rows) {
+Parts Layout::rows(const Population &p, const char *name, std::size_t rows) {
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return rows * g.count; });
 }
 
-Parts Layout::weights(const Population &p, const std::string &name, std::size_t inputs) {
+Parts Layout::weights(const Population &p, const char *name, std::size_t inputs) {
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return even(inputs * g.count); });
 }
 
-Parts Layout::half_weights(const Population &p, const std::string &name, std::size_t inputs) {
+Parts Layout::half_weights(const Population &p, const char *name, std::size_t inputs) {
   return parts(p.groups, poplar::HALF, name, [&](const Group &g) { return even(inputs * g.count); });
 }
 
-Sums Layout::block_weights(const Population &p, const std::string &name, std::size_t inputs) {
+Sums Layout::block_weights(const Population &p, const char *name, std::size_t inputs) {
   return sums(p, name, [&](unsigned count) { return even(inputs * count); });
 }
 
-Parts Layout::shares(const Population &p, const std::string &name, const Parts &values) {
+Parts Layout::shares(const Population &p, const char *name, const Parts &values) {
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return share_of(p, values.size(g.index), g.replica).size(); });
 }
 
-Parts Layout::block_numbers(const Population &p, const std::string &name) {
+Parts Layout::block_numbers(const Population &p, const char *name) {
   return parts(p.blocks, poplar::FLOAT, name, [](const Block &) { return std::size_t{1}; });
 }
 
-Parts Layout::block_moments(const Population &p, const std::string &name) {
+Parts Layout::block_moments(const Population &p, const char *name) {
   return parts(p.blocks, poplar::FLOAT, name, [](const Block &b) { return std::size_t{2} * b.count; });
 }
 
-Parts Layout::group_numbers(const Population &p, const std::string &name) {
+Parts Layout::group_numbers(const Population &p, const char *name) {
   return parts(p.groups, poplar::FLOAT, name, [](const Group &) { return std::size_t{1}; });
 }
 
-Parts Layout::kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample) {
+Parts Layout::kept(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t per_sample) {
   return parts(relays, type, name, [&](const Relay &r) { return per_sample * r.samples; });
 }
 
-Parts Layout::relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each) {
+Parts Layout::relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t each) {
   return parts(relays, type, name, [&](const Relay &) { return each; });
 }
 
-Parts Layout::piece_counts(const std::vector<Relay> &relays, const std::string &name, unsigned workers) {
+Parts Layout::piece_counts(const std::vector<Relay> &relays, const char *name, unsigned workers) {
   return parts(relays, poplar::UNSIGNED_INT, name, [&](const Relay &r) { return 2 * (r.samples + workers - 1); });
 }
 
-poplar::Tensor Layout::window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width) {
+poplar::Tensor Layout::window(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t width) {
   const poplar::Tensor made = graph.addVariable(type, {batch, width}, name);
   for (const Relay &r : relays)
     graph.setTileMapping(made.slice(r.sample, r.sample + r.samples), r.tile);
   return made;
 }
 
-Matrix Layout::matrix(const Population &p, const std::string &name) {
+Matrix Layout::matrix(const Population &p, const char *name) {
   const Matrix made = by_replica(p, poplar::FLOAT, name, p.neurons);
   for (const Block &b : p.blocks)
     graph.setTileMapping(own(made, b), b.tile);
   return made;
 }
 
-Matrix Layout::half_matrix(const Population &p, const std::string &name) {
+Matrix Layout::half_matrix(const Population &p, const char *name) {
   const Matrix made = by_replica(p, poplar::HALF, name, p.neurons);
   for (const Block &b : p.blocks)
     graph.setTileMapping(own(made, b), b.tile);
   return made;
 }
 
-Sent Layout::sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row) {
+Sent Layout::sent(const Population &p, const poplar::Type &type, const char *name, std::size_t row) {
   Sent made;
   made.replicas = p.replicas;
   for (const Replica &r : p.replicas)
@@ -124,33 +128,33 @@ Sent Layout::sent(const Population &p, const poplar::Type &type, const std::stri
   return made;
 }
 
-Parts Layout::sample_rows(const Population &p, const std::string &name, std::size_t entries) {
+Parts Layout::sample_rows(const Population &p, const char *name, std::size_t entries) {
   return parts(p.blocks, poplar::FLOAT, name, [&](const Block &b) { return entries * b.samples; });
 }
 
-Parts Layout::source_rows(const Population &p, const std::string &name, std::size_t outputs) {
+Parts Layout::source_rows(const Population &p, const char *name, std::size_t outputs) {
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return outputs * g.count; });
 }
 
-Parts Layout::half_source_rows(const Population &p, const std::string &name, std::size_t outputs) {
+Parts Layout::half_source_rows(const Population &p, const char *name, std::size_t outputs) {
   return parts(p.groups, poplar::HALF, name, [&](const Group &g) { return even(outputs) * g.count; });
 }
 
-Parts Layout::half_numbers(const Population &p, const std::string &name) {
+Parts Layout::half_numbers(const Population &p, const char *name) {
   return parts(p.groups, poplar::HALF, name, [](const Group &g) { return std::size_t{g.count}; });
 }
 
-Parts Layout::packed_rows(const std::vector<Packer> &packers, const std::string &name) {
+Parts Layout::packed_rows(const std::vector<Packer> &packers, const char *name) {
   return parts(packers, poplar::FLOAT, name, [](const Packer &p) { return std::size_t{p.count} * p.columns; });
 }
 
-poplar::Tensor Layout::on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name, unsigned tile) {
+poplar::Tensor Layout::on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const char *name, unsigned tile) {
   const poplar::Tensor made = graph.addVariable(type, shape, name);
   graph.setTileMapping(made, tile);
   return made;
 }
 
-OnIpus Layout::on_ipus(const std::string &name, unsigned ipus) {
+OnIpus Layout::on_ipus(const char *name, unsigned ipus) {
   std::vector<poplar::Tensor> each;
   const poplar::Tensor all = graph.addVariable(poplar::INT, {ipus}, name);
   for (unsigned ipu = 0; ipu < ipus; ++ipu)
@@ -186,7 +190,7 @@ poplar::Tensor Layout::numbers(const std::vector<float> &values, unsigned tile) 
   return made;
 }
 
-Parts Layout::on_tiles(const Table &tiles, const poplar::Type &type, const std::string &name, std::size_t each) {
+Parts Layout::on_tiles(const Table &tiles, const poplar::Type &type, const char *name, std::size_t each) {
   return parts(places(tiles), type, name, [&](const Place &) { return each; });
 }
 
@@ -242,7 +246,7 @@ std::size_t Layout::nearest(const Population &source, const Population &target, 
   return replica * target.replicas.size() / source.replicas.size();
 }
 
-Matrix Layout::by_replica(const Population &p, const poplar::Type &type, const std::string &name, std::size_t rows) {
+Matrix Layout::by_replica(const Population &p, const poplar::Type &type, const char *name, std::size_t rows) {
   Matrix made;
   made.replicas = p.replicas;
   for (const Replica &r : p.replicas)
@@ -261,6 +265,17 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 }
 
 Order order_of_states(const Population &p) { return order_of_records(p, 1, 0); }
+
+Order order_of_half_states(const Population &p) {
+  Order order;
+  for (const Block &b : p.blocks)
+    for (std::size_t s = 0; s < b.samples; ++s) {
+      for (std::size_t c = 0; c < b.count; ++c)
+        order.push_back(static_cast<std::uint32_t>((b.sample + s) * p.neurons + b.first + c));
+      order.resize(order.size() + b.count % 2, NOWHERE);
+    }
+  return order;
+}
 
 Order order_of_weights(const Population &p, std::size_t inputs) {
   Order order;

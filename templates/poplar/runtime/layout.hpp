@@ -6,73 +6,90 @@
 
 namespace snnc {
 
+/// A part of a variable: its tile and the number of its elements.
+struct Sized {
+  unsigned tile;
+  std::size_t elements;
+};
+
+/// Returns the parts of a variable that has `size(item)` elements on the tile of each item.
+template <class Items, class Size> std::vector<Sized> sizes_of(const Items &items, const Size &size) {
+  std::vector<Sized> found;
+  for (const auto &item : items)
+    found.push_back({item.tile, size(item)});
+  return found;
+}
+
+/// Creates a variable and maps its parts.
+Parts parts_of(poplar::Graph &graph, const std::vector<Sized> &sizes, const poplar::Type &type, const std::string &name);
+
 /// Creates and maps the variables of a graph.
 class Layout {
 public:
   Layout(poplar::Graph &made, unsigned samples);
 
   /// [per_cell][samples][count] for each block.
-  Parts cells(const Population &p, const poplar::Type &type, const std::string &name, std::size_t per_cell);
+  Parts cells(const Population &p, const poplar::Type &type, const char *name, std::size_t per_cell);
 
   /// [slots][samples][count] as half for each block; rows are padded to whole words.
-  Parts half_cells(const Population &p, const std::string &name, std::size_t slots);
+  Parts half_cells(const Population &p, const char *name, std::size_t slots);
 
   /// [slots][samples][mask words] for each block, with `unit` words per unit.
-  Parts block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit);
+  Parts block_words(const Population &p, const char *name, std::size_t slots, unsigned unit);
 
   /// [rows][count] for each block: sums over its samples.
-  Sums block_rows(const Population &p, const std::string &name, std::size_t rows);
+  Sums block_rows(const Population &p, const char *name, std::size_t rows);
 
   /// [rows][count] for each group: parameters.
-  Parts rows(const Population &p, const std::string &name, std::size_t rows);
+  Parts rows(const Population &p, const char *name, std::size_t rows);
 
   /// [inputs][count] for each group: weights, with columns in pairs (see order_of_weights).
-  Parts weights(const Population &p, const std::string &name, std::size_t inputs);
+  Parts weights(const Population &p, const char *name, std::size_t inputs);
 
   /// The same as half.
-  Parts half_weights(const Population &p, const std::string &name, std::size_t inputs);
+  Parts half_weights(const Population &p, const char *name, std::size_t inputs);
 
   /// The same for each block: sums over its samples.
-  Sums block_weights(const Population &p, const std::string &name, std::size_t inputs);
+  Sums block_weights(const Population &p, const char *name, std::size_t inputs);
 
   /// Each group's share of `values`, for optimiser values.
-  Parts shares(const Population &p, const std::string &name, const Parts &values);
+  Parts shares(const Population &p, const char *name, const Parts &values);
 
   /// One number per block.
-  Parts block_numbers(const Population &p, const std::string &name);
+  Parts block_numbers(const Population &p, const char *name);
 
   /// Two numbers for each neuron of a block: its mean, and the sum of squared distances from it.
-  Parts block_moments(const Population &p, const std::string &name);
+  Parts block_moments(const Population &p, const char *name);
 
   /// One number per group: the copies of a shared parameter.
-  Parts group_numbers(const Population &p, const std::string &name);
+  Parts group_numbers(const Population &p, const char *name);
 
   /// [per_sample][samples] for each relay.
-  Parts kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample);
+  Parts kept(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t per_sample);
 
   /// `each` numbers per relay, one by default.
-  Parts relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each = 1);
+  Parts relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t each = 1);
 
   /// [pieces][2] for each relay: the numbers of ids that its workers find in the masks.
-  Parts piece_counts(const std::vector<Relay> &relays, const std::string &name, unsigned workers);
+  Parts piece_counts(const std::vector<Relay> &relays, const char *name, unsigned workers);
 
   /// [batch][width] on the relays: the window that all consumers read in a step.
-  poplar::Tensor window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width);
+  poplar::Tensor window(const std::vector<Relay> &relays, const poplar::Type &type, const char *name, std::size_t width);
 
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons are exchanged as one piece.
-  Matrix matrix(const Population &p, const std::string &name);
+  Matrix matrix(const Population &p, const char *name);
 
   /// The same as half; blocks have an even number of samples, so that two samples share a word.
-  Matrix half_matrix(const Population &p, const std::string &name);
+  Matrix half_matrix(const Population &p, const char *name);
 
   /// [tiles][samples][row], written by blocks for relays.
-  Sent sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row);
+  Sent sent(const Population &p, const poplar::Type &type, const char *name, std::size_t row);
 
   /// [samples][entries] for each block.
-  Parts sample_rows(const Population &p, const std::string &name, std::size_t entries);
+  Parts sample_rows(const Population &p, const char *name, std::size_t entries);
 
   /// [count][batch][width], with each of `items` on its tile.
-  template <class Pieces> poplar::Tensor pieces(const Pieces &items, const std::string &name, std::size_t count, std::size_t width) {
+  template <class Pieces> poplar::Tensor pieces(const Pieces &items, const char *name, std::size_t count, std::size_t width) {
     const poplar::Tensor made = graph.addVariable(poplar::FLOAT, {count, batch, width}, name);
     for (const auto &p : items)
       graph.setTileMapping(part_of(made, p), p.tile);
@@ -85,21 +102,21 @@ public:
   }
 
   /// [outputs] for each neuron of each group: the rows of outgoing weights are stored with their source.
-  Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
+  Parts source_rows(const Population &p, const char *name, std::size_t outputs);
 
   /// The same as half, in rows of even length.
-  Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
+  Parts half_source_rows(const Population &p, const char *name, std::size_t outputs);
 
   /// One half value per neuron of each group: the weights of one-to-one connections, stored with their source.
-  Parts half_numbers(const Population &p, const std::string &name);
+  Parts half_numbers(const Population &p, const char *name);
 
   /// [count][columns] for each packer: packed rows of weights.
-  Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
+  Parts packed_rows(const std::vector<Packer> &packers, const char *name);
 
-  poplar::Tensor on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name, unsigned tile);
+  poplar::Tensor on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const char *name, unsigned tile);
 
   /// An integer on each of the first IPUs.
-  OnIpus on_ipus(const std::string &name, unsigned ipus);
+  OnIpus on_ipus(const char *name, unsigned ipus);
   OnIpus on_ipus(int value, unsigned ipus);
 
   /// Constants on one tile.
@@ -107,7 +124,7 @@ public:
   poplar::Tensor numbers(const std::vector<float> &values, unsigned tile);
 
   /// `each` elements on each tile of a table.
-  Parts on_tiles(const Table &tiles, const poplar::Type &type, const std::string &name, std::size_t each);
+  Parts on_tiles(const Table &tiles, const poplar::Type &type, const char *name, std::size_t each);
 
   /// The same constants on each tile of a table.
   std::vector<poplar::Tensor> constants_on_tiles(const Table &tiles, const std::vector<unsigned> &values);
@@ -145,7 +162,7 @@ private:
 
   OnIpus on_ipus(const std::vector<poplar::Tensor> &each) const;
 
-  Matrix by_replica(const Population &p, const poplar::Type &type, const std::string &name, std::size_t rows);
+  Matrix by_replica(const Population &p, const poplar::Type &type, const char *name, std::size_t rows);
 
   template <class Size> Sums sums(const Population &p, const std::string &name, const Size &size);
   template <class Items, class Size> Parts parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size);
@@ -158,6 +175,9 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 
 /// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
+
+/// The same stored as half, in rows of even length.
+Order order_of_half_states(const Population &p);
 
 /// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then, if the number is odd, all rows of the last column.
 Order order_of_weights(const Population &p, std::size_t inputs);
@@ -221,5 +241,6 @@ void forget(poplar::program::Sequence &program, const std::vector<poplar::Tensor
 // Compiled once, in layout.cpp.
 extern template class std::vector<poplar::Tensor>;
 extern template class std::vector<poplar::program::Program>;
+extern template class std::vector<snnc::Sized>;
 
 #endif

@@ -152,13 +152,14 @@ PoplarSession::PoplarSession(const std::string &project, const Machine &machine,
   graph.addCodelets(folder + "/codelets.cpp");
 }
 
-void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+void PoplarSession::tensor(const char *called, snnc_role role, Dims shape, const poplar::Tensor &on_device,
                            Order order, bool writable, snnc_type type) {
+  const std::string name = called;
   const std::size_t n = on_device.numElements();
   graph.createHostRead(name, on_device);
   if (writable)
     graph.createHostWrite(name, on_device);
-  const TensorInfo info{name, type, role, std::move(shape)};
+  const TensorInfo info{name, type, role, shape};
   const std::size_t elements = info.elements();
   const auto get = [this, name, n, elements, order](void *data) {
     if (order.empty())
@@ -195,9 +196,9 @@ void PoplarSession::add_passes() {
       [this](void *data) { std::memcpy(data, &gather, sizeof gather); });
 }
 
-void PoplarSession::parameter_of_blocks(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+void PoplarSession::parameter_of_blocks(const char *name, Dims shape, const poplar::Tensor &on_device,
                                         Order order) {
-  tensor(name, SNNC_PARAMETER, std::move(shape), on_device, std::move(order), true);
+  tensor(name, SNNC_PARAMETER, shape, on_device, std::move(order), true);
   accesses.back().set = [this, set = accesses.back().set](const void *data) {
     const bool before = stale;
     set(data);
@@ -205,8 +206,18 @@ void PoplarSession::parameter_of_blocks(const std::string &name, std::vector<std
   };
 }
 
-void PoplarSession::half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order) {
+void PoplarSession::half_parameter(const char *called, Dims shape, const poplar::Tensor &on_device, Order order) {
+  halves({called, SNNC_FLOAT32, SNNC_PARAMETER, shape}, on_device, std::move(order));
+}
+
+void PoplarSession::half_state(const char *called, Dims shape, const poplar::Tensor &on_device, Order order) {
+  halves({called, SNNC_FLOAT32, SNNC_STATE, shape}, on_device, std::move(order));
+}
+
+void PoplarSession::halves(TensorInfo info, const poplar::Tensor &on_device, Order order) {
   const std::size_t n = on_device.numElements();
+  const std::string name = info.name;
+  const bool parameter = info.role == SNNC_PARAMETER;
   graph.createHostRead(name, on_device);
   graph.createHostWrite(name, on_device);
   const auto get = [this, name, n, order](void *data) {
@@ -218,8 +229,8 @@ void PoplarSession::half_parameter(const std::string &name, std::vector<std::siz
       if (order[i] != NOWHERE)
         static_cast<float *>(data)[order[i]] = wide[i];
   };
-  const auto set = [this, name, n, order](const void *data) {
-    stale = true;
+  const auto set = [this, name, n, order, parameter](const void *data) {
+    stale = stale || parameter;
     std::vector<float> wide(n);
     for (std::size_t i = 0; i < n; ++i)
       wide[i] = order[i] == NOWHERE ? 0.0f : std::clamp(static_cast<const float *>(data)[order[i]], -65504.0f, 65504.0f);
@@ -228,10 +239,11 @@ void PoplarSession::half_parameter(const std::string &name, std::vector<std::siz
     engine->writeTensor(name, raw.data(), raw.data() + n);
   };
   zero_at_open.push_back(infos.size());
-  add({name, SNNC_FLOAT32, SNNC_PARAMETER, std::move(shape)}, set, get);
+  add(std::move(info), set, get);
 }
 
-void PoplarSession::counter(const std::string &name, const poplar::Tensor &counts) {
+void PoplarSession::counter(const char *called, const poplar::Tensor &counts) {
+  const std::string name = called;
   const std::size_t n = counts.numElements();
   graph.createHostRead(name, counts);
   graph.createHostWrite(name, counts);
@@ -264,9 +276,10 @@ template <class Number> void PoplarSession::stream(const std::string &handle, co
   });
 }
 
-template <class Id> void PoplarSession::event_input(const std::string &name, std::vector<std::size_t> shape,
+template <class Id> void PoplarSession::event_input(const char *called, const std::vector<std::size_t> &shape,
                                                     const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
                                                     std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load) {
+  const std::string name = called;
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept_ids = std::make_shared<Kept<Id>>(ids, steps, ring);
   auto kept_numbers = std::make_shared<Kept<std::uint32_t>>(numbers, steps, ring);
@@ -291,16 +304,17 @@ template <class Id> void PoplarSession::event_input(const std::string &name, std
           kept_numbers->of(numbers, r)[t * r.samples + s] = found;
         }
   };
-  add_input(name, std::move(shape), set);
+  add_input(name, shape, set);
 }
-template void PoplarSession::event_input<unsigned short>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &,
+template void PoplarSession::event_input<unsigned short>(const char *, const std::vector<std::size_t> &, const std::vector<Relay> &,
                                                          const Parts &, const Parts &, std::size_t, const Ring &,
                                                          poplar::program::Sequence &);
-template void PoplarSession::event_input<unsigned>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &, const Parts &,
+template void PoplarSession::event_input<unsigned>(const char *, const std::vector<std::size_t> &, const std::vector<Relay> &, const Parts &,
                                                    const Parts &, std::size_t, const Ring &, poplar::program::Sequence &);
 
-void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
+void PoplarSession::bit_input(const char *called, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
                               const Ring &ring, poplar::program::Sequence &load) {
+  const std::string name = called;
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring);
   stream(name + "_bits", bits, kept, ring, load);
@@ -312,11 +326,12 @@ void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> 
           put_bits("input " + name, dense + (t * batch + r.sample + s) * width, width,
                    kept->of(bits, r) + (t * r.samples + s) * words_of_bits(width));
   };
-  add_input(name, std::move(shape), set);
+  add_input(name, shape, set);
 }
 
-void PoplarSession::initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays,
+void PoplarSession::initial_bits(const char *called, std::size_t samples, std::size_t width, const std::vector<Relay> &relays,
                                  const Parts &bits, std::size_t slots) {
+  const std::string name = called;
   const poplar::Tensor first = first_slots(bits, slots);
   graph.createHostWrite(name + "_bits", first);
   zero_at_open.push_back(infos.size());
@@ -336,8 +351,9 @@ void PoplarSession::initial_bits(const std::string &name, std::size_t samples, s
       [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
 }
 
-void PoplarSession::value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+void PoplarSession::value_input(const char *called, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
                                 const Parts &values, const Ring &ring, poplar::program::Sequence &load) {
+  const std::string name = called;
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept = std::make_shared<Kept<float>>(values, steps, ring);
   stream(name, values, kept, ring, load);
@@ -347,7 +363,7 @@ void PoplarSession::value_input(const std::string &name, std::vector<std::size_t
       for (std::size_t t = 0; t < steps; ++t)
         std::memcpy(kept->of(values, r) + t * r.samples * width, dense + (t * batch + r.sample) * width, r.samples * width * sizeof(float));
   };
-  add_input(name, std::move(shape), set);
+  add_input(name, shape, set);
 }
 
 void PoplarSession::label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load) {
@@ -380,20 +396,22 @@ void PoplarSession::target_input(const poplar::Tensor &targets, const TargetForm
       [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * sizeof(float)); });
 }
 
-void PoplarSession::adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+void PoplarSession::adjoint_input(const char *called, Dims shape, const poplar::Tensor &on_device,
                                   const Order &order, poplar::program::Sequence &load) {
+  const std::string name = called;
   auto buffer = std::make_shared<std::vector<float>>(on_device.numElements());
   stream(name, on_device, load);
   streams.push_back({name, buffer->data(), buffer->data() + buffer->size()});
-  add_input(name, std::move(shape), [buffer, order](const void *data) {
+  add_input(name, shape, [buffer, order](const void *data) {
     for (std::size_t i = 0; i < buffer->size(); ++i)
       (*buffer)[i] = order[i] == NOWHERE ? 0.0f : static_cast<const float *>(data)[order[i]];
   });
 }
 
-template <class Id> void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width,
+template <class Id> void PoplarSession::initial_events(const char *called, std::size_t batch, std::size_t width,
                                                        const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
                                                        std::size_t slots, std::size_t stored_ids) {
+  const std::string name = called;
   const poplar::Tensor first_ids = first_slots(ids, slots), first_numbers = first_slots(numbers, slots);
   graph.createHostWrite(name + "_ids", first_ids);
   graph.createHostWrite(name + "_numbers", first_numbers);
@@ -424,12 +442,12 @@ template <class Id> void PoplarSession::initial_events(const std::string &name, 
       },
       [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
 }
-template void PoplarSession::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+template void PoplarSession::initial_events<unsigned short>(const char *, std::size_t, std::size_t, const std::vector<Relay> &,
                                                             const Parts &, const Parts &, std::size_t, std::size_t);
-template void PoplarSession::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+template void PoplarSession::initial_events<unsigned>(const char *, std::size_t, std::size_t, const std::vector<Relay> &,
                                                       const Parts &, const Parts &, std::size_t, std::size_t);
 
-void PoplarSession::load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets) {
+void PoplarSession::load(const std::vector<poplar::program::Program> &programs, std::initializer_list<Stored> offsets) {
   const auto start = std::chrono::steady_clock::now();
   engine = std::make_unique<poplar::Engine>(graph, programs);
   for (const Connected &stream : streams)
@@ -455,7 +473,7 @@ void PoplarSession::load(const std::vector<poplar::program::Program> &programs, 
   build_seconds = elapsed(start);
 }
 
-poplar::Tensor PoplarSession::spread_samples(const poplar::Type &type, const std::string &name, const Table &tiles) {
+poplar::Tensor PoplarSession::spread_samples(const poplar::Type &type, const char *name, const Table &tiles) {
   const poplar::Tensor made = graph.addVariable(type, {tiles.rows()}, name);
   for (std::size_t i = 0; i < tiles.rows(); ++i)
     graph.setTileMapping(made.slice(i, i + 1), tiles.at(i, 0));

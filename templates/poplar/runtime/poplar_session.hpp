@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -62,6 +63,9 @@ struct Ring {
 
 template <class Number> struct Kept;
 
+/// Dimensions as braces in a call, which need no code to destroy them.
+using Dims = std::initializer_list<std::size_t>;
+
 /// TRAIN contains the update, except in a network with statistics of a batch: there, AGAIN repeats the backward pass, CHANGE updates, and
 /// MEASURE runs forward and computes the statistics.
 enum Programs : unsigned { REFRESH, FORWARD, TRAIN, AGAIN, CHANGE, MEASURE };
@@ -86,39 +90,42 @@ protected:
   PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains);
 
   /// Adds a tensor that the host reads and, if `writable`, writes.
-  void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
+  void tensor(const char *name, snnc_role role, Dims shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
 
   /// Adds the setting `gather`, for a network whose update is a program of its own.
   void add_passes();
 
   /// Adds a parameter of which no tile has a copy, so that a new value is valid without running REFRESH.
-  void parameter_of_blocks(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
+  void parameter_of_blocks(const char *name, Dims shape, const poplar::Tensor &on_device, Order order);
 
   /// Sets the initial value of a setting with one element.
-  void begins(const std::string &name, float value) { first_numbers.emplace_back(name, value); }
+  void begins(const char *name, float value) { first_numbers.emplace_back(name, value); }
 
   /// Adds a parameter that tiles store as half; the host sees floats, rounded to the nearest half value.
-  void half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
+  void half_parameter(const char *name, Dims shape, const poplar::Tensor &on_device, Order order);
+
+  /// Adds initial values of states that tiles store as half; the host sees floats.
+  void half_state(const char *name, Dims shape, const poplar::Tensor &on_device, Order order);
 
   /// Adds counts in relays, exposed as their sum; setting it (to 0) resets them.
-  void counter(const std::string &name, const poplar::Tensor &counts);
+  void counter(const char *name, const poplar::Tensor &counts);
 
   /// Adds an input that is stored as lists of events: dense 0/1 numbers become ids and counts.
-  template <class Id> void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+  template <class Id> void event_input(const char *name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
                                        const Parts &ids, const Parts &numbers, std::size_t stored_ids, const Ring &ring,
                                        poplar::program::Sequence &load);
 
   /// Adds an input of dense 0/1 numbers that is stored as one bit per value, with the first value in the highest bit of a word.
-  void bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
+  void bit_input(const char *name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
                  const Ring &ring, poplar::program::Sequence &load);
 
   /// Adds an initial value in slot 0 of lists of bits: [batch][n] of 0 and 1.
-  void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
+  void initial_bits(const char *name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
                     std::size_t slots);
 
   /// Adds an input that is stored as values.
-  void value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
+  void value_input(const char *name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &values,
                    const Ring &ring, poplar::program::Sequence &load);
 
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
@@ -127,18 +134,18 @@ protected:
   void target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps, poplar::program::Sequence &load);
 
   /// Adds the gradient of a record, for a loss that the host computes.
-  void adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, const Order &order,
+  void adjoint_input(const char *name, Dims shape, const poplar::Tensor &on_device, const Order &order,
                      poplar::program::Sequence &load);
 
   /// Adds an initial value in slot 0 of event lists: [batch][n] of 0 and 1.
-  template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
+  template <class Id> void initial_events(const char *name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
                                           const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);
 
   /// Compiles and loads the programs, then writes zeros and the stored weights.
-  void load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets);
+  void load(const std::vector<poplar::program::Program> &programs, std::initializer_list<Stored> offsets);
 
   /// Creates one element per sample, on the tiles of a table.
-  poplar::Tensor spread_samples(const poplar::Type &type, const std::string &name, const Table &tiles);
+  poplar::Tensor spread_samples(const poplar::Type &type, const char *name, const Table &tiles);
 
   poplar::Tensor constant(int value);
 
@@ -175,6 +182,9 @@ private:
   double seconds = 0, build_seconds = 0;
 
   void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
+
+  /// Adds floats that tiles store as half.
+  void halves(TensorInfo info, const poplar::Tensor &on_device, Order order);
 
   /// Adds an input, which cannot be read back.
   void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set);

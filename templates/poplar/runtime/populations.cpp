@@ -3,6 +3,15 @@
 
 #include <algorithm>
 
+template class std::vector<snnc::Block>;
+template class std::vector<snnc::Group>;
+template class std::vector<snnc::Home>;
+template class std::vector<snnc::Place>;
+template class std::vector<snnc::Relay>;
+template class std::vector<snnc::Replica>;
+template class std::vector<snnc::Table>;
+template class std::vector<snnc::TileGroups>;
+
 namespace snnc {
 
 template <class Size> unsigned Population::most(const Size &size) const {

@@ -220,4 +220,14 @@ Share share_of(const Population &p, std::size_t elements, std::size_t replica);
 
 } // namespace snnc
 
+// Compiled once, in populations.cpp.
+extern template class std::vector<snnc::Block>;
+extern template class std::vector<snnc::Group>;
+extern template class std::vector<snnc::Home>;
+extern template class std::vector<snnc::Place>;
+extern template class std::vector<snnc::Relay>;
+extern template class std::vector<snnc::Replica>;
+extern template class std::vector<snnc::Table>;
+extern template class std::vector<snnc::TileGroups>;
+
 #endif

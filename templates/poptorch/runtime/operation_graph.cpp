@@ -9,6 +9,7 @@
 namespace snnc {
 
 void OperationGraph::add(poplar::program::Sequence &to, const poplar::program::Program &program) const {
+  to.add(rounded_values);
   given_values.end(to, "F0 parameters and states");
   to.add(program);
 }
@@ -53,6 +54,36 @@ void OperationGraph::tensor(const std::string &name, Role role, const std::vecto
   if (role == SNNC_PARAMETER || role == SNNC_STATE)
     return take(name, role, elements, on_device.flatten(), order);
   made.emplace(name, in_order(on_device, order, elements).reshape(shape));
+}
+
+void OperationGraph::half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+                                const Order &order) {
+  const poplar::Tensor flat = on_device.flatten(), rounded = this->rounded(name);
+  const poplar::Tensor all = rounded.expand({0}).broadcast(static_cast<unsigned>(shape[0]), 0).flatten();
+  for (const Patch &p : patches_of(order))
+    given_values.add(patch_of(all, p), flat.slice(p.place, p.place + p.rows * p.columns));
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] == NOWHERE)
+      given_values.add(rounded.slice(0, 1), flat.slice(i, i + 1)); // padding is not read
+}
+
+poplar::Tensor OperationGraph::rounded(const std::string &name) {
+  const poplar::Tensor wide = given.at(name).flatten();
+  const std::size_t n = wide.numElements(), pairs = (n + 1) / 2;
+  const poplar::Tensor halves = graph.addVariable(poplar::HALF, {2 * pairs}, name + "_half");
+  const poplar::ComputeSet round = graph.addComputeSet("F0 round " + name);
+  for (unsigned tile = 0; tile < plan_tiles; ++tile) {
+    const std::size_t begin = 2 * (pairs * tile / plan_tiles), end = 2 * (pairs * (tile + 1) / plan_tiles);
+    if (begin == end)
+      continue;
+    graph.setTileMapping(halves.slice(begin, end), tile);
+    VertexBuilder(graph, round, "RoundValues", tile)
+        .edge("values", wide.slice(begin, std::min(end, n)))
+        .edge("halves", halves.slice(begin, end))
+        .number("count", static_cast<unsigned>(std::min(end, n) - begin));
+  }
+  rounded_values.add(poplar::program::Execute(round));
+  return halves.slice(0, n);
 }
 
 void OperationGraph::adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order) {

@@ -47,6 +47,9 @@ protected:
   void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
               const Order &order, bool);
 
+  /// Registers initial values of states that tiles store as half; they are given as floats, for one sample.
+  void half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
+
   /// Registers the gradient of a record, which arrives in the model's order.
   void adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order);
 
@@ -88,9 +91,13 @@ private:
   unsigned plan_tiles;
   poplar::Tensor zero;
   Copies given_values;
+  poplar::program::Sequence rounded_values;
 
   /// Registers a given tensor: parameters are [shape]; states are given for one sample, [neurons].
   void take(const std::string &name, Role role, std::size_t elements, const poplar::Tensor &flat, const Order &order);
+
+  /// Returns a given tensor as half; all tiles of the plan round equal parts.
+  poplar::Tensor rounded(const std::string &name);
 
   void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order);
 

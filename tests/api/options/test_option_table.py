@@ -125,7 +125,7 @@ CELLS = {
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
-    "half": [Cell(HalfNumbers(history=True), emitted, of={"cuda": HalfNumbers("nearest")})],
+    "half": [Cell(HalfNumbers(history=True), emitted, of={"cuda": HalfNumbers("nearest")}), Cell(HalfNumbers(states=True), emitted)],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cuda_checks import HOST_SOURCES, RUNTIME
 
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.toolchain.compilers import compiler
 
-RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
 HERE = Path(__file__).parent
 
 
@@ -55,7 +55,7 @@ CASES = {
 
 def built(folder, name):
     to = folder / "check"
-    command = [*compiler(), "-std=c++17", *HOST_FLAGS, f"-I{RUNTIME}", str(HERE / name), "-o", str(to)]
+    command = [*compiler(), "-std=c++17", *HOST_FLAGS, f"-I{RUNTIME}", str(HERE / name), *HOST_SOURCES, "-o", str(to)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return to
 

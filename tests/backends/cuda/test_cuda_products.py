@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cuda_checks import HOST_SOURCES, RUNTIME
 
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.cuda.build import HOST_FLAGS
@@ -13,7 +14,6 @@ from snnc.backends.cuda.emit import CONSTANTS
 from snnc.backends.cuda.schedule.launches import NARROW, slice_rows
 from snnc.backends.toolchain.compilers import compiler
 
-RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
 SIZES = ((2, 5, 3), (3, 33, 20), (70, 100, 20), (130, 65, 129), (33, 300, 7), (257, 31, 40), (64, 128, 128))
 """Rows, inputs and outputs."""
 WIDE_SIZES = tuple(sizes for sizes in SIZES if sizes[2] > NARROW)
@@ -38,7 +38,7 @@ def build(tmp_path_factory):
 
 
 def built(folder, flags):
-    sources = [str(RUNTIME / "whole_products.cu"), str(Path(__file__).with_name("whole_products_check.cpp"))]
+    sources = [str(RUNTIME / "whole_products.cu"), str(Path(__file__).with_name("whole_products_check.cpp")), *HOST_SOURCES]
     (folder / "constants.hpp").write_text(source_of(source_templates(), "common/constants.hpp", {"constants": CONSTANTS}))
     command = [*compiler(), "-std=c++17", *HOST_FLAGS, *flags, f"-I{RUNTIME}", f"-I{folder}", "-x", "c++", *sources]
     subprocess.run([*command, "-o", str(folder / "check")], check=True, capture_output=True, text=True)

@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from cuda_checks import HOST_SOURCES, RUNTIME
 from wide import sampled
 
 from snnc.backends.cuda.build import HOST_FLAGS
@@ -15,7 +15,6 @@ from snnc.backends.cuda.schedule.cores import CoreShape, core_seconds, shape_sec
 from snnc.backends.toolchain.compilers import common_flags, compiler
 
 HERE = Path(__file__).parent
-RUNTIME = Path(str(files("snnc.templates"))) / "cuda" / "runtime"
 
 OWN = "typename ShapesOf<Way>::All"
 """The shapes that a population gets."""
@@ -34,7 +33,7 @@ def program(tmp_path_factory):
         to = tmp_path_factory.mktemp("recurrent") / "check"
         defined = (f"-DTEST_SIZE={size}", f"-DTEST_DELAY={delay}", f"-DTEST_SHAPES={shapes}", f"-DTEST_HALVES={halves}")
         command = [*compiler(), *common_flags(compiler()), *HOST_FLAGS, *defined, f"-I{RUNTIME}", f"-I{HERE}"]
-        subprocess.run([*command, str(HERE / "recurrent_check.cpp"), "-o", str(to)], check=True)
+        subprocess.run([*command, str(HERE / "recurrent_check.cpp"), *HOST_SOURCES, "-o", str(to)], check=True)
         return to
 
     return build

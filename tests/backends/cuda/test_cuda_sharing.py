@@ -1,4 +1,4 @@
-"""The division of samples and neurons among the blocks of a device, as predicted by the emitted header, compiled by itself."""
+"""The division of samples and neurons among the blocks of a device, as predicted by the emitted program, compiled without its network."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.toolchain.compilers import compiler
 
 PROGRAM = """
-#include "sharing.hpp"
+#include "share_out.hpp"
 #include <cstdio>
 int main() {
   // A network of 700 inputs, 256 recurrent neurons and a readout of 20.
@@ -27,7 +27,8 @@ int main() {
 def test_teams_are_as_wide_as_weights_need_to_come_near_and_no_warp_goes_through_rows_for_nobody(tmp_path):
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     (folder / "sharing.cpp").write_text(PROGRAM)
-    subprocess.run([*compiler(), "-std=c++17", str(folder / "sharing.cpp"), "-o", str(tmp_path / "sharing")], check=True)
+    sources = [str(folder / name) for name in ("sharing.cpp", "feedback.cpp", "memory.cpp", "cuda_on_host.cpp")]
+    subprocess.run([*compiler(), "-std=c++17", "-DSNNC_ON_HOST", *sources, "-o", str(tmp_path / "sharing")], check=True)
     lines = subprocess.run([str(tmp_path / "sharing")], check=True, capture_output=True, text=True).stdout.splitlines()
     few_far, many_far, few_near, many_near = map(json.loads, lines)
     # Out of L2 a barrier of a team costs more than it spares; a lone sample is read by itself, eight together.

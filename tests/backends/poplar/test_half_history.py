@@ -1,53 +1,12 @@
 """Machines with histories in half precision, compared with a reference that rounds at the same points."""
 
-from dataclasses import replace
-from functools import lru_cache, partial
-
 import numpy as np
 import pytest
-from nets import of_model, recurrent
-from poplar_projects import BATCH, STEPS, Project, machine, spiking, spiking_recurrent, workplace
-from windowed_nets import deep
+from half_projects import CASES, predicted_and_emulated, project
 
-from snnc.backends.poplar.emit import emit_poplar
-from snnc.backends.poplar.engine import open_engine
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import Adam
-from snnc.compiler.lowering.lower import lower
-from snnc.compiler.neurons.library import SLSTM, CubaLIF
-from snnc.compiler.tiles.mapper import make_plan
-from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
-CASES = {
-    "recurrent": (recurrent, machine(4), {}),
-    "odd": (partial(spiking, hidden=37), machine(1), {"loss_output": "y"}),
-    "synaptic": (lambda random: of_model(random, CubaLIF(0.7, 0.9)), machine(2), {}),
-    "lstm": (lambda random: of_model(random, SLSTM(threshold=0.1)), machine(8), {}),
-    "segments": (spiking_recurrent, machine(4), {"recompute": 5, "loss_output": "y"}),
-    "streamed": (spiking_recurrent, machine(4), {"recompute": 5, "streaming": "history", "loss_output": "y"}),
-    "fused": (deep, machine(4), {"fused": True, "gradients": "windowed", "loss_output": "y"}),
-}
-
-
-def dyadic(program):
-    """The same with weights of few bits: every order of adding them gives the same sums."""
-    rounded = {name: replace(p, value=(np.round(p.value * 64) / 64).astype(np.float32)) for name, p in program.parameters.items()}
-    kept = {c.weight for c in program.connections} | {c.bias for c in program.connections}
-    return replace(program, parameters=program.parameters | {name: p for name, p in rounded.items() if name in kept})
-
-
-@lru_cache(maxsize=16)
-def project(name, half=("history",)):
-    make, target, given = CASES[name]
-    options = {key: value for key, value in given.items() if key != "loss_output"}
-    loss = parse_loss("ce_mean_membrane")
-    graph = make(np.random.default_rng(3))
-    program = dyadic(lower(graph, loss=loss, loss_output=given.get("loss_output"), optimizer=Adam(1e-2), steps=STEPS, half=half))
-    plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=0, **options)
-    return Project(program, plan, emit_poplar(program, plan, workplace().path / f"half-{name}-{len(half)}"))
 
 
 @pytest.mark.representative("streamed")
@@ -72,18 +31,6 @@ def test_the_cases_cover_what_they_name():
     assert project("fused").plan.latency == 2
     assert any(b.count % 2 for p in project("odd").plan.populations for b in p.blocks)
     assert {len(p.kernel.saved) > 0 for p in project("lstm").program.populations} == {True, False}
-
-
-def predicted_and_emulated(folder, half, steps=60):
-    graph = spiking_recurrent(np.random.default_rng(3))
-    program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2), steps=steps, half=half)
-    random = np.random.default_rng(1)
-    x = {"x0": (random.random((steps, BATCH, 40)) < 0.1).astype(np.float32)}
-    seen = measure_activity(program, x, "the test's inputs")
-    plan = make_plan(program, machine(4), steps=steps, batch=BATCH, effort=0, activity=seen.mean, counts=seen.counts)
-    engine = open_engine(emit_poplar(program, plan, folder / "-".join(("project", *half))))
-    engine.train_batch(x, random.integers(0, 4, BATCH), 0.0)
-    return plan, engine.profile()["emulator"]
 
 
 @pytest.mark.wide

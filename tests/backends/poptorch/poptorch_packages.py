@@ -33,7 +33,7 @@ CASES = {
     # Inputs as bits, populations in replicas, gradients that come back in windows.
     "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
     # A past and deltas of half numbers.
-    "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history", "deltas")}, {"batch": 6}),
+    "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history", "deltas", "states")}, {"batch": 6}),
     # Rows of weights that are packed before they go to their sources.
     "packed rows": (deep, GROUPED, machine(100), {}, {"gradients": "dense", "packed": True, "quick": True}),
     # Names that would be code, an output that shows an input; nothing is trained.

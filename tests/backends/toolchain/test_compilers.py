@@ -1,4 +1,4 @@
-"""Where the CUDA compiler is looked for."""
+"""Where compilers and linkers are looked for."""
 
 import importlib
 import os
@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from snnc.backends.toolchain.compilers import cuda_compiler
+from snnc.backends.toolchain.compilers import cuda_compiler, linker_flags
 
 
 def executable(path):
@@ -49,3 +49,11 @@ def test_the_nvcc_of_the_wheel_is_found_after_all_others(monkeypatch, tmp_path):
     assert cuda_compiler() == [str(of_the_wheel), "-O0"]
     monkeypatch.setenv("CUDACXX", os.devnull + "/nvcc")
     assert cuda_compiler() is None
+
+
+def test_only_a_compiler_for_this_machine_links_with_gold_and_only_if_gold_is_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert linker_flags(["/usr/bin/g++"]) == []
+    executable(tmp_path / "ld.gold")
+    assert linker_flags(["/usr/bin/g++"]) == linker_flags(["clang++"]) == ["-fuse-ld=gold"]
+    assert linker_flags(["/usr/bin/aarch64-linux-gnu-g++"]) == linker_flags(["python", "-m", "ziglang", "c++"]) == []

@@ -26,6 +26,18 @@ def spike_function(surrogate, inclusive=False):
     return Step.apply
 
 
+class Float16(torch.autograd.Function):
+    """Rounding to float16 with the derivative 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.half().to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
 def torch_value(expression, values, surrogate):
     match expression:
         case Number(value):
@@ -57,6 +69,7 @@ def torch_value(expression, values, surrogate):
                 "spike": spike_function(surrogate),
                 "spike_ge": spike_function(surrogate, inclusive=True),
                 "detach": lambda a: a.detach(),
+                "float16": Float16.apply,
                 "gt": lambda a, b: (a > b).to(real),
                 "ge": lambda a, b: (a >= b).to(real),
                 "where": lambda c, a, b: torch.where(c != 0, a, b),

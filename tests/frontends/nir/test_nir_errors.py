@@ -366,8 +366,8 @@ def text_edges(*edges):
         (text_edges("input", "n0"), "pairs of node names"),
         (text_edges(("input", "n0", "n1")), "pairs of node names"),
         (text_edges(("input", "n0"), ("input", "n0"), ("n0", "n1"), ("n1", "output")), "occurs twice"),
-        (text_edges(("n0", "input")), "turn it around"),
-        (text_edges(("output", "n0")), "turn it around"),
+        (text_edges(("n0", "input")), "reverse it"),
+        (text_edges(("output", "n0")), "reverse it"),
         (np.array([[b"input", b"\xff\xfe"]], dtype="S5"), "UTF-8"),
     ],
 )

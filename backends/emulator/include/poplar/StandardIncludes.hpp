@@ -1,6 +1,7 @@
-// Standard headers that programs get through Poplar's and rely on.
+// Standard headers that programs get through Poplar's and rely on. Emitted programs include what they use, and are compiled without these.
 #ifndef SNNC_POPLAR_STANDARD_INCLUDES_HPP
 #define SNNC_POPLAR_STANDARD_INCLUDES_HPP
+#ifndef SNNC_LEAN_HEADERS
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iomanip>
+#include <iostream>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -29,4 +31,5 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#endif
 #endif

@@ -1,9 +1,11 @@
-"""Compare RISC-V instructions of emitted codelets with the cost model's cycles: ``python benchmarks/scripts/riscv_counts.py [--write]``.
+"""Compare RISC-V instructions of emitted codelets with the cost model's cycles.
 
-The script emits W1 for a gc200, compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit RISC-V core,
-finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An IPU's worker issues one
-bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The compiler is Debian's:
-``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
+    python benchmarks/scripts/prediction/riscv_counts.py [--write]
+
+The script emits W1 for a gc200 and compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit
+RISC-V core. It finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An
+IPU's worker issues one bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The
+compiler is Debian's: ``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import update, weight_rows
 from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, window_loops
 
 STAND_INS: Final = Path(__file__).parent / "riscv"
-PAGE: Final = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "explanation" / "calibration.md"
 BEGIN, END = "<!-- riscv_counts.py writes from here -->", "<!-- to here -->"
 COMPILER: Final = "riscv64-unknown-elf-"
 FLAGS: Final = (

@@ -1,4 +1,4 @@
-"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
+"""Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction/prediction.py [--json FILE] [NET ...]``.
 
 Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
 the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
@@ -27,7 +27,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import COUNTED, read_profile
 
 START: Final = r"copy constant\d+ to first_clock$"
-"""Pattern of the names of steps in the emulator's profile that are the two phases of a plan whose names end in ": start"."""
+"""Pattern of the emulator's names of the two phases whose names in a plan end in ": start"."""
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),

@@ -1,9 +1,9 @@
 """Compare a population-coded network in float16 and float32: learning curves, memory and predicted time, as Markdown tables and a picture.
 
-``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the tables of
-the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons, with eight
-output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each precision,
-from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
+``python benchmarks/scripts/training/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the
+tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons,
+with eight output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each
+precision, from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from snnc.compiler.neurons.library import LIF, I
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
 SCALE = LossScale(2.0**10, dynamic=False)
-COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e")
+COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf")
 BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 
@@ -62,6 +62,8 @@ WAYS: Mapping[str, Way] = {
     "weights, stochastic": Way(HalfNumbers("stochastic", history=True)),
     "weights, master": Way(HalfNumbers("master", history=True)),
     "all, stochastic": Way(HalfNumbers("stochastic", history=True, deltas=True)),
+    "states": Way(HalfNumbers(history=True, states=True)),
+    "all, stochastic, states": Way(HalfNumbers("stochastic", history=True, deltas=True, states=True)),
 }
 
 
@@ -143,7 +145,7 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     kinds = " | ".join(f"{name} KiB" for name in head)
     lines = [f"| | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
-    runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest"))}
+    runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest")), "weights, states": Way(HalfNumbers("nearest", states=True))}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):
         x = (random.random((steps, BATCH, inputs)) < 0.1).astype(np.float32)
         for name, way in ways.items():

@@ -25,7 +25,7 @@ from snnc.compiler.machines.target import Target
 from snnc.driver.loading import as_graph
 from snnc.errors import UnknownBenchmarkError
 
-EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "digits"
+EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
 Make = Callable[[snnc.Network], None]
 
 

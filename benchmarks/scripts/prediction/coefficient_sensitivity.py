@@ -1,4 +1,6 @@
-"""Rankings and headline ratios when coefficients change by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
+"""Rankings and headline ratios when coefficients change by 30 %.
+
+    python benchmarks/scripts/prediction/coefficient_sensitivity.py --json FILE
 
 Each group of coefficients of the cost model is raised and lowered, and every network is mapped again onto the changed machine. Results are
 stored in FILE, one per line. A run computes only the missing ones and prints the tables; ``--tables`` only prints them. All times are

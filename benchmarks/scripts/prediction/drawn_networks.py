@@ -1,4 +1,6 @@
-"""Compare predictions and emulation of random networks: ``python benchmarks/scripts/drawn_networks.py [--seed S] [--nets 30] [--first 0]``.
+"""Compare predictions and emulation of random networks.
+
+    python benchmarks/scripts/prediction/drawn_networks.py [--seed S] [--nets 30] [--first 0]
 
 Networks, machines, inputs and options are drawn at random from the seed: dense, sparse and convolutional layers, recurrence, delays,
 values and spikes, windowed gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The

@@ -1,16 +1,11 @@
 // The loss of one sample and the adjoint of its record: squared error of the spike counts.
-#ifndef SNNC_LOSS_HPP
-#define SNNC_LOSS_HPP
+#include "loss.hpp"
 
-#include "cross_entropy.hpp"
 #include "settings.hpp"
-#include "values.hpp"
-
-#include <vector>
 
 namespace snnc {
 
-inline float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label) {
+float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label) {
   const double share = 1.0 / batch / static_cast<double>(record.size) / steps;
   const double correct = static_cast<int>(steps * CORRECT), incorrect = static_cast<int>(steps * INCORRECT);
   double loss = 0;
@@ -25,5 +20,3 @@ inline float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int ba
 }
 
 } // namespace snnc
-
-#endif

@@ -1,6 +1,7 @@
 """Compare sparse networks without and with parts: predicted step time, and events between parts for each partitioner.
 
-    python benchmarks/scripts/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25] [--parts 4,8] [--partitioners snnc,metis]
+    python benchmarks/scripts/prediction/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25]
+        [--parts 4,8] [--partitioners snnc,metis]
 
 All times are predictions; events are expected numbers per step and sample, each counted once for every further part that reads it.
 With the default number of steps, the network also fits without parts.

@@ -1,4 +1,4 @@
-"""Train population codes with short sequences: ``python benchmarks/scripts/population_codes.py``.
+"""Train population codes with short sequences: ``python benchmarks/scripts/training/population_codes.py``.
 
 The script follows Sun et al. 2022 (arXiv 2211.10725, "population codes"): images are constant values over T steps, the score of a class is
 the number of spikes of a group of output neurons, and with more neurons per class fewer steps suffice, down to one. The images are

@@ -1,8 +1,8 @@
-"""Measure the effect of a gradient window on the accuracy, as a Markdown table: ``python benchmarks/scripts/gradient_window.py``.
+"""Measure the effect of a gradient window on the accuracy, as a Markdown table: ``python benchmarks/scripts/training/gradient_window.py``.
 
 The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
-share of hidden neurons that receive gradient, the cosine and the relative error of the whole gradient with respect to that without a
-window, with random weights and after training, and the test accuracy of a network that was trained with the window from the start.
+share of hidden neurons that receive gradient, and the test accuracy of a network that was trained with the window from the start. It also
+compares the whole gradient with that without a window, by cosine and relative error, with random weights and after training.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.driver.activity import measure_activity
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.npz"
 LOWS = (None, -2.0, -1.0, -0.5, -0.2, -0.1, -0.05)
 SAMPLES, BATCH, SEED = 256, 32, 1
 

@@ -52,7 +52,7 @@ def mixed(seed: int) -> Drawn:
     program = lower(net.graph(), loss=parse_loss(loss), optimizer=optimizer, steps=steps)
     chips = int(random.choice([1, 1, 2, 4]))
     name = str(random.choice(["gc200", "bow", "gc2"]))
-    machine = load_target("gc200" if chips > 1 and name == "gc2" else name)  # a GC2 has no links here
+    machine = load_target("gc200" if chips > 1 and name == "gc2" else name)  # the target file of the GC2 describes no links between chips
     tiles = int(random.integers(2, 160)) // chips + 1
     target = replace(machine, name=f"{machine.name}-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
     options: dict[str, Any] = {"recompute": 4} if random.random() < 0.15 else {}

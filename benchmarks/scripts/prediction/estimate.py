@@ -1,4 +1,4 @@
-"""Measure the CPU time of planning: ``python benchmarks/scripts/estimate.py``.
+"""Measure the CPU time of planning: ``python benchmarks/scripts/prediction/estimate.py``.
 
 For a convolutional network of 2,068 neurons on gc200: one estimate in a fresh process, a second one, and eight points of an exploration.
 """

@@ -1,8 +1,10 @@
-"""Predict the 12 logged nets of arXiv 2311.04386 running the published program: ``python benchmarks/scripts/logged.py [--json FILE]``.
+"""Predict the 12 logged nets of arXiv 2311.04386 running the published program.
 
-For each net, the script prints K, the logged milliseconds, the simulated n0/n1 of the hidden layers, the predicted milliseconds at 6, 9 and
-20 cycles per fragment for both clocks, and the ratio to the log at 9 cycles; then the same with full windows (n = K), the cycles of a time
-step by category, and the range of ratios. All times but the logged ones are predicted.
+    python benchmarks/scripts/prediction/logged.py [--json FILE]
+
+For each net, the script prints the capacity K, the logged milliseconds, and the simulated events n0 and n1 of the hidden layers. It prints
+the predicted milliseconds at 6, 9 and 20 cycles per fragment for both clocks, and the ratio to the log at 9 cycles. Then it prints the same
+with full windows (n = K), the cycles of a time step by category, and the range of ratios. All times but the logged ones are predicted.
 """
 
 from __future__ import annotations

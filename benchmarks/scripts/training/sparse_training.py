@@ -1,4 +1,4 @@
-"""Train with few spikes and a moving second threshold: ``python benchmarks/scripts/sparse_training.py --data strokes``.
+"""Train with few spikes and a moving second threshold: ``python benchmarks/scripts/training/sparse_training.py --data strokes``.
 
 The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
 that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,

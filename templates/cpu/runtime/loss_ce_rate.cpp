@@ -1,15 +1,13 @@
 // The loss of one sample and the adjoint of its record: cross entropy of every step, averaged.
-#ifndef SNNC_LOSS_HPP
-#define SNNC_LOSS_HPP
+#include "loss.hpp"
 
 #include "cross_entropy.hpp"
-#include "values.hpp"
 
 #include <vector>
 
 namespace snnc {
 
-inline float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label) {
+float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label) {
   std::vector<double> scores(record.size);
   double loss = 0;
   for (int t = 0; t < steps; ++t) {
@@ -23,5 +21,3 @@ inline float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int ba
 }
 
 } // namespace snnc
-
-#endif

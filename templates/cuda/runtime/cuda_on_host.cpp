@@ -1,0 +1,233 @@
+// Fibers of the kernels of a check, and operations on device memory that a check does on memory of the host.
+#include "cuda_on_host.hpp"
+
+#include "memory.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+namespace snnc {
+namespace host {
+
+namespace {
+
+constexpr unsigned WARP_LANES = 32;
+constexpr std::size_t STACK = 128 * 1024;
+
+/// Values that lanes exchange: double-buffered, so that a fast lane never overwrites values that a slow one still reads.
+struct WarpState {
+  std::uint64_t room[2][WARP_LANES];
+  unsigned arrived = 0, generation = 0;
+};
+
+/// A barrier of threads.
+struct Meeting {
+  unsigned arrived = 0, generation = 0;
+};
+
+struct BlockState : Meeting {
+  std::vector<WarpState> warps;
+  std::vector<double> shared;
+};
+
+struct Fiber {
+  ucontext_t context;
+  /// Where it resumes; switches by longjmp need no system calls.
+  jmp_buf place;
+  bool begun = false;
+  std::unique_ptr<char[]> stack;
+  unsigned block = 0, thread = 0;
+  /// Counter for which it waits: it resumes when the counter has reached `wanted`.
+  const volatile unsigned *watched = nullptr;
+  unsigned wanted = 0;
+  bool ended = true;
+};
+
+/// The running thread. It is no part of the machine, so that reading it needs no check whether the machine exists.
+thread_local unsigned running_thread = 0, running_block = 0;
+
+/// Runs all fibers of a kernel; every operating system thread has its own machine.
+class Machine {
+public:
+  static Machine &here() {
+    static thread_local Machine machine;
+    return machine;
+  }
+
+  void run(const Grid &given, void (*kernel)(const void *of), const void *of) {
+    if (given.threads == 0 || given.threads % WARP_LANES != 0)
+      throw std::logic_error("the threads of a block must be whole warps");
+    if (given.cluster == 0 || given.blocks % given.cluster != 0)
+      throw std::logic_error("the blocks of a grid must be whole clusters");
+    grid = given;
+    body = kernel;
+    arguments = of;
+    const unsigned step = grid.together ? grid.blocks : grid.cluster;
+    for (unsigned first = 0; first < grid.blocks; first += step)
+      run_blocks(first, step);
+  }
+
+  Grid grid{};
+
+  BlockState &block() { return states[running_block - first_block]; }
+  WarpState &warp() { return block().warps[running_thread / WARP_LANES]; }
+  unsigned cluster_rank() const { return running_block % grid.cluster; }
+  BlockState &block_of(unsigned rank) { return states[running_block - first_block - cluster_rank() + rank]; }
+
+  void wait(const volatile unsigned *counter, unsigned wanted) {
+    Fiber &self = *fibers[at];
+    if (static_cast<int>(*counter - wanted) >= 0)
+      return;
+    self.watched = counter;
+    self.wanted = wanted;
+    if (_setjmp(self.place) == 0)
+      _longjmp(scheduler, 1);
+  }
+
+  void meet(Meeting &with, unsigned threads) {
+    const unsigned next = with.generation + 1;
+    if (++with.arrived == threads) {
+      with.arrived = 0;
+      with.generation = next;
+    }
+    wait(&with.generation, next);
+  }
+  void sync_block() { meet(block(), grid.threads); }
+  void sync_cluster() { meet(clusters[(running_block - first_block) / grid.cluster], grid.cluster * grid.threads); }
+
+  const std::uint64_t *exchange(std::uint64_t number) {
+    WarpState &own = warp();
+    std::uint64_t *room = own.room[own.generation % 2];
+    room[running_thread % WARP_LANES] = number;
+    const unsigned next = own.generation + 1;
+    if (++own.arrived == WARP_LANES) {
+      own.arrived = 0;
+      own.generation = next;
+    }
+    wait(&own.generation, next);
+    return room;
+  }
+
+private:
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<BlockState> states;
+  std::vector<Meeting> clusters;
+  jmp_buf scheduler;
+  void (*body)(const void *of) = nullptr;
+  const void *arguments = nullptr;
+  std::size_t at = 0;
+  unsigned first_block = 0;
+
+  static void enter() {
+    Machine &machine = here();
+    machine.body(machine.arguments);
+    machine.fibers[machine.at]->ended = true;
+    _longjmp(machine.scheduler, 1);
+  }
+
+  void run_blocks(unsigned first, unsigned count) {
+    first_block = first;
+    states.assign(count, BlockState());
+    clusters.assign(count / grid.cluster, Meeting());
+    for (BlockState &state : states) {
+      state.warps.assign(grid.threads / WARP_LANES, WarpState());
+      state.shared.assign(grid.shared / sizeof(double) + 1, 0.0);
+    }
+    const std::size_t total = static_cast<std::size_t>(count) * grid.threads;
+    while (fibers.size() < total) {
+      fibers.push_back(std::make_unique<Fiber>());
+      fibers.back()->stack.reset(new char[STACK]);
+    }
+    for (std::size_t i = 0; i < total; ++i)
+      start(*fibers[i], first + static_cast<unsigned>(i / grid.threads), static_cast<unsigned>(i % grid.threads));
+    // Results must not depend on the order in which threads run, so a check can also run them in reverse order.
+    const char *order = std::getenv("SNNC_HOST_ORDER");
+    const bool backwards = order != nullptr && order[0] == 'b';
+    for (std::size_t left = total; left > 0;) {
+      bool moved = false;
+      for (std::size_t i = 0; i < total; ++i)
+        moved |= resume(backwards ? total - 1 - i : i, left);
+      if (!moved && left > 0) {
+        for (std::size_t i = 0; i < total; ++i)
+          fibers[i]->ended = true;
+        throw std::logic_error("threads of a kernel wait for threads that have ended");
+      }
+    }
+  }
+
+  void start(Fiber &fiber, unsigned block_index, unsigned thread) {
+    fiber.block = block_index;
+    fiber.thread = thread;
+    fiber.watched = nullptr;
+    fiber.ended = fiber.begun = false;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = STACK;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, &Machine::enter, 0);
+  }
+
+  void enter_fiber(Fiber &fiber) {
+    if (_setjmp(scheduler) != 0)
+      return;
+    if (fiber.begun)
+      _longjmp(fiber.place, 1);
+    fiber.begun = true;
+    setcontext(&fiber.context);
+  }
+
+  bool resume(std::size_t index, std::size_t &left) {
+    Fiber &fiber = *fibers[index];
+    if (fiber.ended || (fiber.watched != nullptr && static_cast<int>(*fiber.watched - fiber.wanted) < 0))
+      return false;
+    fiber.watched = nullptr;
+    at = index;
+    running_block = fiber.block;
+    running_thread = fiber.thread;
+    enter_fiber(fiber);
+    left -= fibers[at]->ended ? 1 : 0;
+    return true;
+  }
+};
+
+} // namespace
+
+void run_all(const Grid &grid, void (*kernel)(const void *of), const void *of) { Machine::here().run(grid, kernel, of); }
+
+unsigned thread() { return running_thread; }
+unsigned block() { return running_block; }
+unsigned cluster_rank() { return Machine::here().cluster_rank(); }
+unsigned threads() { return Machine::here().grid.threads; }
+unsigned blocks() { return Machine::here().grid.blocks; }
+char *shared() { return reinterpret_cast<char *>(Machine::here().block().shared.data()); }
+char *shared_of(unsigned rank) { return reinterpret_cast<char *>(Machine::here().block_of(rank).shared.data()); }
+
+void wait(const volatile unsigned *counter, unsigned wanted) { Machine::here().wait(counter, wanted); }
+void sync_block() { Machine::here().sync_block(); }
+void sync_cluster() { Machine::here().sync_cluster(); }
+const std::uint64_t *exchange(std::uint64_t number) { return Machine::here().exchange(number); }
+
+} // namespace host
+
+namespace device {
+
+void note(const char *what, Stream in) {
+  if (const char *path = std::getenv("SNNC_HOST_STREAMS"))
+    std::ofstream(path, std::ios::app) << what << ' ' << reinterpret_cast<std::uintptr_t>(in) << '\n';
+}
+
+void *take(std::size_t bytes) {
+  void *found = std::malloc(bytes);
+  if (found == nullptr)
+    throw std::runtime_error("out of memory: " + std::to_string(bytes) + " bytes were requested");
+  return found;
+}
+
+} // namespace device
+} // namespace snnc

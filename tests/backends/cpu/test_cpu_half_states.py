@@ -1,0 +1,37 @@
+"""Float16 states in a program for the CPU: the reference's numbers, also with float16 histories."""
+
+import numpy as np
+import pytest
+from cpu_projects import data, opened
+from half_projects import dyadic
+from nets import of_model, recurrent
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import CubaLIF
+
+CASES = [
+    (recurrent, ("states",), "float32"),
+    (lambda random: of_model(random, CubaLIF(0.7, 0.9)), ("states", "history"), "float16"),
+]
+
+
+@pytest.mark.parametrize(("make", "half", "precision"), CASES)
+def test_records_and_gradients_equal_those_of_the_reference(make, half, precision):
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-3), "loss_output": "y"}
+    program = dyadic(lower(make(np.random.default_rng(3)), half=half, **options))
+    reference = ReferenceEngine(program)
+    unrounded = ReferenceEngine(dyadic(lower(make(np.random.default_rng(3)), **options)))
+    inputs, target = data(program)
+    inputs = {name: np.round(x * 16) / 16 for name, x in inputs.items()}
+    with opened(program, precision=precision) as engine:
+        records, wanted, others = (e.forward(inputs, {}) for e in (engine, reference, unrounded))
+        for record in wanted:
+            np.testing.assert_array_equal(records[record], wanted[record])
+            assert (others[record] != wanted[record]).any()
+        assert engine.train_batch(inputs, target, 0.01) == pytest.approx(reference.train_batch(inputs, target, 0.01), rel=1e-6)
+        found = engine.gradients()
+        for name, gradient in reference.gradients().items():
+            assert np.linalg.norm(found[name] - gradient) <= 2e-6 * max(1e-3, np.linalg.norm(gradient)), name
