@@ -64,6 +64,8 @@ FIRST_GCC_WITH_EXCESS_PRECISION = 13
 MAX_ATTEMPTS = 24
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
+FIRST_WORD = b"popc\t"
+"""How a table begins."""
 
 
 def codelet_compiler() -> list[str]:
@@ -130,14 +132,22 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
 
 def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the object file of a source or of a table."""
-    if file.suffix != ".gp":
+    if not _is_table(file):
         return _compiled(file, library, flags).with_name(OBJECT)
-    made = file.with_suffix(".gp.o")
+    made = file.with_name(file.name + ".o")
     if not made.is_file():
         from snnc.compiler.errors import BuildError  # imported here: it takes time
 
         raise BuildError(f"{file}: {made.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
     return made
+
+
+def _is_table(file: Path) -> bool:
+    """Whether a file is a table: by its suffix, or, as programs choose any name, by its first word."""
+    if file.suffix == ".gp":
+        return True
+    with file.open("rb") as stream:
+        return stream.read(len(FIRST_WORD)) == FIRST_WORD
 
 
 def _chosen_flags() -> list[str]:
@@ -289,7 +299,7 @@ def _types(output: Path) -> list[VertexType]:
 
 
 def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
-    lines = ["popc\t1", f"library\t{LIBRARY}"]
+    lines = [f"{FIRST_WORD.decode()}1", f"library\t{LIBRARY}"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
         lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
@@ -304,10 +314,10 @@ def _copy_out(table: Path, output: Path) -> Path:
 
     The table also names the library's place: build files copy only the table to another folder.
     """
-    if output.suffix != ".gp":
+    if output.is_dir() or not output.suffix:
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
-    compiled, made = output.with_suffix(".gp.so"), output.with_suffix(".gp.o")
+    compiled, made = (output.with_name(output.name + end) for end in (".so", ".o"))
     shutil.copy(table.with_name(LIBRARY), compiled)
     if table.with_name(OBJECT).is_file():
         shutil.copy(table.with_name(OBJECT), made)
@@ -328,7 +338,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="source", help="C++ file, or table (.gp) that popc wrote")
-    parser.add_argument("-o", dest="output", type=Path, help="folder, or file ending in .gp")
+    parser.add_argument("-o", dest="output", type=Path, help="file for the table, or folder")
     parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built if missing)")
     parser.add_argument("--flags", default="", help="flags for the C++ compiler, as one text")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
@@ -373,7 +383,7 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
             empty = Path(folder) / "assembly.cpp"
             empty.touch()
             return _copy_out(_compiled(empty, library, flags), output)
-    if len(inputs) > 1 or inputs[0].suffix == ".gp":
+    if len(inputs) > 1 or _is_table(inputs[0]):
         table = link_codelets(inputs, library, flags)
     else:
         table = _compiled(inputs[0], library, flags)
