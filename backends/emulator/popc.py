@@ -157,31 +157,43 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    Some codelets compile only with ``__IPU__`` defined; this is tried last.
+    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
         commands.append(compiler())  # may accept a source that the first one rejects
     failures: list[Exception] = []
+    empty: Path | None = None
+    only_hardware = "__IPU__" in source.read_text(errors="replace")
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
         for extra in ((), AS_HARDWARE):
             for command in commands:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
-                    return _compile(source, copy, library, command, always, [*flags, *extra])
+                    made = _compile(source, copy, library, command, always, [*flags, *extra])
+                    if _has_vertices(made) or not only_hardware:
+                        return made
+                    empty = empty or made
+                    break
                 except Exception as error:
                     from snnc.compiler.errors import BuildError  # imported here: it takes time
 
                     if not isinstance(error, BuildError):
                         raise
                     failures.append(error)
+    if empty is not None:
+        return empty
     raise failures[len(commands) - 1]
 
 
 def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
     """Return the flags under which GCC compiles a conversion from ``void *``, which C permits and C++ does not."""
     return ["-fpermissive", "-w"] if source.suffix == ".c" and not is_clang(command) else []
+
+
+def _has_vertices(table: Path) -> bool:
+    return "\nvertex\t" in table.read_text()
 
 
 def _with_vertices(table: Path, names: str) -> Path:
@@ -192,7 +204,7 @@ def _with_vertices(table: Path, names: str) -> Path:
     BuildError
         It lists no vertex.
     """
-    if "\nvertex\t" not in table.read_text():
+    if not _has_vertices(table):
         from snnc.compiler.errors import BuildError  # not needed if there are vertices
 
         raise BuildError(

@@ -360,6 +360,16 @@ def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path
     assert "vertex\tAngle\t" in (tmp_path / "hardware.gp").read_text()
 
 
+def test_vertices_that_exist_only_on_the_hardware_are_found(cases, tmp_path):
+    source = tmp_path / "hardware.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#ifdef __IPU__\n"
+        "struct Reserve : poplar::MultiVertex { bool compute(unsigned worker) { return true; } };\n#endif\n"
+    )
+    assert popc.main([str(source), "-o", str(tmp_path / "hardware.gp")]) == 0
+    assert "vertex\tReserve\t" in (tmp_path / "hardware.gp").read_text()
+
+
 def test_popc_writes_assembly(cases, tmp_path):
     (tmp_path / "one.cpp").write_text("#include <poplar/Vertex.hpp>\nstruct Vone : poplar::Vertex { void compute() {} };\n")
     assert popc.main([str(tmp_path / "one.cpp"), "--S", "-o", str(tmp_path / "one.s")]) == 0
