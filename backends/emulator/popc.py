@@ -67,6 +67,8 @@ FIRST_GCC_WITH_EXCESS_PRECISION = 13
 MAX_ATTEMPTS = 24
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
+FIRST_WORD = b"popc\t"
+"""How a table begins."""
 
 
 def codelet_compiler() -> list[str]:
@@ -111,37 +113,44 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
 def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
     """Compile sources, link them with the objects of tables (``.gp``), and return the path of the table of them all.
 
-    One source may call functions that another defines, and need not have vertices of its own.
+    One source may call functions that another defines, and need not have vertices of its own. The table may be empty.
 
     Raises
     ------
     BuildError
-        A file does not compile, a table was not written by this popc, or no vertex can run.
+        A file does not compile, or a table was not written by this popc.
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
     objects = list({made.read_bytes(): made for made in found}.values())
     command, chosen = compiler(), _chosen_flags()
-    names = ", ".join(file.name for file in inputs)
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
         _write_table(folder, _types(folder / LIBRARY))
 
-    return _with_vertices(cached_file(f"codelets/{key}", "codelets.gp", build), names)
+    return cached_file(f"codelets/{key}", "codelets.gp", build)
 
 
 def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the object file of a source or of a table."""
-    if file.suffix != ".gp":
+    if not _is_table(file):
         return _compiled(file, library, flags).with_name(OBJECT)
-    made = file.with_suffix(".gp.o")
+    made = file.with_name(file.name + ".o")
     if not made.is_file():
         from snnc.compiler.errors import BuildError  # imported here: it takes time
 
         raise BuildError(f"{file}: {made.name} is missing next to it; popc links tables that it wrote itself, not Graphcore's tables")
     return made
+
+
+def _is_table(file: Path) -> bool:
+    """Whether a file is a table: by its suffix, or, as programs choose any name, by its first word."""
+    if file.suffix == ".gp":
+        return True
+    with file.open("rb") as stream:
+        return stream.read(len(FIRST_WORD)) == FIRST_WORD
 
 
 def _chosen_flags() -> list[str]:
@@ -151,25 +160,43 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    Some codelets compile only with ``__IPU__`` defined; this is tried last.
+    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
         commands.append(compiler())  # may accept a source that the first one rejects
     failures: list[Exception] = []
+    empty: Path | None = None
+    only_hardware = "__IPU__" in source.read_text(errors="replace")
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
         for extra in ((), AS_HARDWARE):
             for command in commands:
                 try:
-                    return _compile(source, copy, library, command, [*chosen, *half_flags(command)], [*flags, *extra])
+                    always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
+                    made = _compile(source, copy, library, command, always, [*flags, *extra])
+                    if _has_vertices(made) or not only_hardware:
+                        return made
+                    empty = empty or made
+                    break
                 except Exception as error:
                     from snnc.compiler.errors import BuildError  # imported here: it takes time
 
                     if not isinstance(error, BuildError):
                         raise
                     failures.append(error)
+    if empty is not None:
+        return empty
     raise failures[len(commands) - 1]
+
+
+def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
+    """Return the flags under which GCC compiles a conversion from ``void *``, which C permits and C++ does not."""
+    return ["-fpermissive", "-w"] if source.suffix == ".c" and not is_clang(command) else []
+
+
+def _has_vertices(table: Path) -> bool:
+    return "\nvertex\t" in table.read_text()
 
 
 def _with_vertices(table: Path, names: str) -> Path:
@@ -180,7 +207,7 @@ def _with_vertices(table: Path, names: str) -> Path:
     BuildError
         It lists no vertex.
     """
-    if "\nvertex\t" not in table.read_text():
+    if not _has_vertices(table):
         from snnc.compiler.errors import BuildError  # not needed if there are vertices
 
         raise BuildError(
@@ -302,7 +329,7 @@ def _types(output: Path) -> list[VertexType]:
 
 
 def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
-    lines = ["popc\t1", f"library\t{LIBRARY}"]
+    lines = [f"{FIRST_WORD.decode()}1", f"library\t{LIBRARY}"]
     for vertex in types:
         lines.append("\t".join(map(str, ("vertex", vertex.name, vertex.kind, vertex.size, vertex.address, vertex.code_bytes))))
         lines += [f"code\t{name}\t{size}" for name, size in vertex.shared_code.items()]
@@ -317,10 +344,10 @@ def _copy_out(table: Path, output: Path) -> Path:
 
     The table also names the library's place: build files copy only the table to another folder.
     """
-    if output.suffix != ".gp":
+    if output.is_dir() or not output.suffix:
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
-    compiled, made = output.with_suffix(".gp.so"), output.with_suffix(".gp.o")
+    compiled, made = (output.with_name(output.name + end) for end in (".so", ".o"))
     shutil.copy(table.with_name(LIBRARY), compiled)
     if table.with_name(OBJECT).is_file():
         shutil.copy(table.with_name(OBJECT), made)
@@ -341,7 +368,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="source", help="C++ file, or table (.gp) that popc wrote")
-    parser.add_argument("-o", dest="output", type=Path, help="folder, or file ending in .gp")
+    parser.add_argument("-o", dest="output", type=Path, help="file for the table, or folder")
     parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built if missing)")
     parser.add_argument("--flags", default="", help="flags for the C++ compiler, as one text")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
@@ -386,13 +413,13 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
             empty = Path(folder) / "assembly.cpp"
             empty.touch()
             return _copy_out(_compiled(empty, library, flags), output)
-    if len(inputs) > 1 or inputs[0].suffix == ".gp":
+    if len(inputs) > 1 or _is_table(inputs[0]):
         table = link_codelets(inputs, library, flags)
-    elif output is None:
-        table = compile_codelets(inputs[0], library, flags)
     else:
-        table = _compiled(inputs[0], library, flags)  # another call may link it with the vertices
-    return table if output is None else _copy_out(table, output)
+        table = _compiled(inputs[0], library, flags)
+    if output is None:
+        return _with_vertices(table, ", ".join(file.name for file in inputs))
+    return _copy_out(table, output)  # without vertices too: build files write files of functions, for other calls to link
 
 
 def _library(chosen: Path | None) -> Path:

@@ -182,8 +182,10 @@ Tensor product(Graph &graph, const Tensor &A, const Tensor &B, Type type, poplar
   const Tensor out = graph.addVariable(type, {groups, m, n}, name + "/Out");
   mapProduct(graph, out, grid);
   std::vector<poplar::ComputeSet> computeSets;
-  const Tensor rows = partials.dimShuffle({0, 2, 3, 1}).reshape({groups * m * n, grid.k});
-  reduceRows(graph, rows, out.flatten(), popops::ReduceParams(popops::Operation::ADD), computeSets, 0, name);
+  // By group, because one stride then leads from row to row.
+  for (std::size_t g = 0; g < groups; ++g)
+    reduceRows(graph, partials[g].reshape({grid.k, m * n}).transpose(), out[g].flatten(), popops::ReduceParams(popops::Operation::ADD), computeSets, 0,
+               name);
   for (const poplar::ComputeSet &computeSet : computeSets)
     prog.add(poplar::program::Execute(computeSet));
   return out;

@@ -195,18 +195,28 @@ std::uint64_t reduceCycles(const Graph &graph, const RowLengths &rows) {
   return sharedCycles(graph, 29 + (total + workers - 1) / workers);
 }
 
-/// The part of a reduction on one tile: outputs, and for each the elements that it reduces.
+/// The part of a reduction on one tile: outputs, and where the elements of each end among those that the tile reduces.
 struct Part {
   unsigned tile;
   std::vector<std::size_t> outputs;
   std::vector<std::uint32_t> ends;
+};
+
+/// A part with elements that are on its tile.
+struct LocalPart : Part {
+  std::vector<poplar::Interval> intervals;
+};
+
+/// A part with elements from any tile.
+struct GatheredPart : Part {
   Tensor elements;
 };
 
-void addVertex(Graph &graph, poplar::ComputeSet computeSet, const RowLengths &rows, const Part &part, const Tensor &out, const Tensor &scale) {
+void addVertex(Graph &graph, poplar::ComputeSet computeSet, const RowLengths &rows, const Part &part, const Tensor &elements, const Tensor &out,
+               const Tensor &scale) {
   const poplar::VertexRef v = graph.addVertex(computeSet, vertexType(graph, rows));
   graph.connect(v["out"], out);
-  graph.connect(v["in"], part.elements);
+  graph.connect(v["in"], elements);
   if (rows.scaled)
     graph.connect(v["scale"], scale.reshape({1}));
   graph.setTileMapping(v, part.tile);
@@ -214,12 +224,11 @@ void addVertex(Graph &graph, poplar::ComputeSet computeSet, const RowLengths &ro
 }
 
 /// The elements of every output on each tile that contains elements of `in` ([outputs, n]).
-std::vector<Part> partsByInput(const Graph &graph, const Tensor &in, const std::string &name) {
-  std::vector<Part> parts;
+std::vector<LocalPart> partsByInput(const Graph &graph, const Tensor &in, const std::string &name) {
+  std::vector<LocalPart> parts;
   const std::size_t n = in.dim(1);
-  const Tensor flat = in.flatten();
-  for (const TileWork &work : workOf(graph, flat, name)) {
-    Part part{work.tile, {}, {}, pick(flat, work.intervals)};
+  for (const TileWork &work : workOf(graph, in.flatten(), name)) {
+    LocalPart part{{work.tile, {}, {}}, work.intervals};
     std::uint32_t at = 0;
     for (const poplar::Interval &i : work.intervals)
       for (std::size_t begin = i.begin(); begin < i.end();) {
@@ -238,26 +247,42 @@ std::vector<Part> partsByInput(const Graph &graph, const Tensor &in, const std::
   return parts;
 }
 
-/// All elements for the outputs of each tile that contains outputs.
-std::vector<Part> partsByOutput(const Graph &graph, const Tensor &out, const std::vector<std::vector<Tensor>> &pieces, const std::string &name) {
-  std::vector<Part> parts;
+/// All elements for the outputs of each tile that contains outputs. `gather(rows, part, elements)` adds those of an interval of outputs.
+template <class F> std::vector<GatheredPart> partsByOutput(const Graph &graph, const Tensor &out, const std::string &name, F &&gather) {
+  std::vector<GatheredPart> parts;
   for (const TileWork &work : workOf(graph, out, name)) {
-    Part part{work.tile, {}, {}, {}};
+    GatheredPart part{{work.tile, {}, {}}, {}};
     std::vector<Tensor> elements;
-    std::uint32_t at = 0;
-    for (const poplar::Interval &i : work.intervals)
-      for (std::size_t row = i.begin(); row < i.end(); ++row) {
-        for (const Tensor &piece : pieces[row]) {
-          at += std::uint32_t(piece.numElements());
-          elements.push_back(piece);
-        }
+    for (const poplar::Interval &rows : work.intervals) {
+      gather(rows, part, elements);
+      for (std::size_t row = rows.begin(); row < rows.end(); ++row)
         part.outputs.push_back(row);
-        part.ends.push_back(at);
-      }
+    }
     part.elements = poplar::concat(elements);
     parts.push_back(std::move(part));
   }
   return parts;
+}
+
+std::uint32_t endOf(const Part &part) { return part.ends.empty() ? 0 : part.ends.back(); }
+
+/// The rows of `in` themselves.
+std::vector<GatheredPart> wholeRows(const Graph &graph, const Tensor &in, const Tensor &out, const std::string &name) {
+  return partsByOutput(graph, out, name, [&](const poplar::Interval &rows, Part &part, std::vector<Tensor> &elements) {
+    elements.push_back(in.slice(rows).flatten());
+    for (std::size_t row = rows.begin(); row < rows.end(); ++row)
+      part.ends.push_back(endOf(part) + std::uint32_t(in.dim(1)));
+  });
+}
+
+/// The partial results of each row.
+std::vector<GatheredPart> partialRows(const Graph &graph, const std::vector<std::vector<Tensor>> &pieces, const Tensor &out, const std::string &name) {
+  return partsByOutput(graph, out, name, [&](const poplar::Interval &rows, Part &part, std::vector<Tensor> &elements) {
+    for (std::size_t row = rows.begin(); row < rows.end(); ++row) {
+      elements.insert(elements.end(), pieces[row].begin(), pieces[row].end());
+      part.ends.push_back(endOf(part) + std::uint32_t(pieces[row].size()));
+    }
+  });
 }
 
 poplar::ComputeSet computeSetAt(Graph &graph, std::vector<poplar::ComputeSet> &computeSets, std::size_t index, const std::string &name) {
@@ -294,33 +319,35 @@ void reduceRows(Graph &graph, const Tensor &in, const Tensor &out, const ReduceP
   if (params.useScale && (params.scale.numElements() != 1 || params.scale.elementType() != poplar::FLOAT))
     throw poputil::poplibs_error(name + ": the scale of a reduction is one FLOAT");
   RowLengths last{params.op, in.elementType(), out.elementType(), params.update, params.useScale, {}};
-  std::vector<std::vector<Tensor>> pieces(outputs);
-  const std::vector<Part> parts = in.numElements() ? partsByInput(graph, in, name) : std::vector<Part>{};
+  const std::vector<LocalPart> parts = in.numElements() ? partsByInput(graph, in, name) : std::vector<LocalPart>{};
   std::size_t partials = 0;
-  for (const Part &part : parts)
+  for (const LocalPart &part : parts)
     partials += part.outputs.size();
   std::size_t stage = first;
+  std::vector<GatheredPart> gathered;
   if (2 * partials > in.numElements() || partials == 0) {
-    for (std::size_t row = 0; row < outputs; ++row)
-      pieces[row].push_back(in[row]);
+    gathered = wholeRows(graph, in, out, name);
   } else {
     RowLengths early{params.op, in.elementType(), partialType(in.elementType()), false, false, {}};
     const poplar::ComputeSet computeSet = computeSetAt(graph, computeSets, stage++, name);
-    for (const Part &part : parts) {
+    const Tensor flat = in.flatten();
+    std::vector<std::vector<Tensor>> pieces(outputs);
+    for (const LocalPart &part : parts) {
       const Tensor partial = graph.addVariable(early.out, {part.outputs.size()}, name + "/partials");
       graph.setTileMapping(partial, part.tile);
       early.ends = part.ends;
-      addVertex(graph, computeSet, early, part, partial, {});
+      addVertex(graph, computeSet, early, part, pick(flat, part.intervals), partial, {});
       for (std::size_t i = 0; i < part.outputs.size(); ++i)
         pieces[part.outputs[i]].push_back(partial.slice(i, i + 1));
     }
     last.op = later(params.op);
     last.in = early.out;
+    gathered = partialRows(graph, pieces, out, name);
   }
   const poplar::ComputeSet computeSet = computeSetAt(graph, computeSets, stage, name);
-  for (const Part &part : partsByOutput(graph, out, pieces, name)) {
+  for (const GatheredPart &part : gathered) {
     last.ends = part.ends;
-    addVertex(graph, computeSet, last, part, picked(out, part.outputs), params.scale);
+    addVertex(graph, computeSet, last, part, part.elements, picked(out, part.outputs), params.scale);
   }
 }
 

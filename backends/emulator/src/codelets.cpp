@@ -135,7 +135,10 @@ std::string findFile(const std::string &path) {
 
 void CodeletLibrary::addFile(const std::string &path, const std::string &flags) {
   const std::string found = findFile(path);
-  loadTable(endsWith(found, ".gp") ? found : runPopc(found, flags));
+  // Programs give the files that popc writes any name.
+  std::string word;
+  const bool table = endsWith(found, ".gp") || (std::ifstream(found) >> word && word == "popc");
+  loadTable(table ? found : runPopc(found, flags));
 }
 
 void CodeletLibrary::addSource(const std::string &text, const std::string &flags) {

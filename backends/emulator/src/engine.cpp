@@ -82,8 +82,9 @@ Prefetch prefetchOf(const OptionFlags &options) {
   const auto is = [&](const char *option, const char *value) { return options.contains(option) && options.at(option) == value; };
   if (!is("exchange.streamBufferOverlap", "none") || is("exchange.enablePrefetch", "false"))
     return Prefetch::Never;
-  const char *mode = "streamCallbacks.multiThreadMode";
-  return is(mode, "collaborative") || is(mode, "dedicated") ? Prefetch::OnThread : Prefetch::Now;
+  const char *mode = "streamCallbacks.multiThreadMode", *workers = "streamCallbacks.numWorkerThreads";
+  const bool threads = (is(mode, "collaborative") || is(mode, "dedicated")) && options.contains(workers) && !is(workers, "0");
+  return threads ? Prefetch::OnThread : Prefetch::Now;
 }
 
 /// The path of the profile written when the engine ends: $SNNC_PROFILE, or from the autoReport options; otherwise empty.

@@ -56,3 +56,11 @@ def test_callbacks_are_asked_ahead_and_what_was_not_available_is_fetched(cases):
 
 def test_a_request_ahead_may_wait_for_what_the_program_does_meanwhile(cases):
     assert cases.run("checks", "prefetchOnThread").split() == ["1", "11", "21"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "workers", "here"),
+    [("singleThread", "2", 1), ("collaborative", "0", 1), ("collaborative", "auto", 0), ("dedicated", "1", 0)],
+)
+def test_requests_ahead_are_made_on_threads_only_if_there_are_some(cases, mode, workers, here):
+    assert cases.run("checks", "threadOfRequests", MODE=mode, WORKERS=workers) == f"here {here}\n"

@@ -324,13 +324,28 @@ def test_popc_links_sources_and_tables_into_one_library(cases, tmp_path, capsys)
     assert popc.main([*parts, "--target", '["ipu2","cpu"]', "-o", str(joined)]) == 0
     assert joined.read_text().count("\nvertex\tThrice\t") == 1
     host = tmp_path / "host.cpp"
-    host.write_text(THRICE)
-    build.compile_program([host], tmp_path / "host", flags=["-O0"])
-    subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+    for name in ("joined.gp", "joined.elf"):  # a program may choose any name
+        assert popc.main([*parts, "-o", str(tmp_path / name)]) == 0
+        host.write_text(THRICE.replace("joined.gp", name))
+        build.compile_program([host], tmp_path / "host", flags=["-O0"])
+        subprocess.run([tmp_path / "host"], check=True, cwd=tmp_path)
+    functions = tmp_path / "functions.gp"
+    assert popc.main([*parts[:2], "-o", str(functions)]) == 0, "a build file may have a library of functions"
+    assert "\nvertex\t" not in functions.read_text()
     assert popc.main([str(tmp_path / "helper.cpp")]) == BuildError.exit_code
+    assert popc.main(parts[:2]) == BuildError.exit_code, "nobody could use the vertices of a table without any"
     (tmp_path / "foreign.gp").write_text("!<arch>")
     assert popc.main([parts[0], str(tmp_path / "foreign.gp"), "-o", str(joined)]) == BuildError.exit_code
     assert "foreign.gp.o is missing" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(compilers.is_clang(popc.codelet_compiler()), reason="GCC's flags")
+def test_functions_in_c_compile(cases, tmp_path):
+    source = tmp_path / "made.c"
+    source.write_text(
+        "#include <stdlib.h>\nint *made(int n) {\n  int *found = malloc(n * sizeof(int));\n  return found;\n}\n"
+    )
+    assert popc.main([str(source), "-o", str(tmp_path / "made.gp")]) == 0
 
 
 def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path):
@@ -343,6 +358,16 @@ def test_codelets_that_are_written_only_for_the_hardware_compile(cases, tmp_path
     )
     assert popc.main([str(source), "-Wdouble-promotion", "-Werror", "-o", str(tmp_path / "hardware.gp")]) == 0
     assert "vertex\tAngle\t" in (tmp_path / "hardware.gp").read_text()
+
+
+def test_vertices_that_exist_only_on_the_hardware_are_found(cases, tmp_path):
+    source = tmp_path / "hardware.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#ifdef __IPU__\n"
+        "struct Reserve : poplar::MultiVertex { bool compute(unsigned worker) { return true; } };\n#endif\n"
+    )
+    assert popc.main([str(source), "-o", str(tmp_path / "hardware.gp")]) == 0
+    assert "vertex\tReserve\t" in (tmp_path / "hardware.gp").read_text()
 
 
 def test_popc_writes_assembly(cases, tmp_path):

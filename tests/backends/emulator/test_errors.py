@@ -57,6 +57,7 @@ EXPECTED = {
     "remote_handle": ("stream_connection_error", ["no remote buffer 'far'"]),
     "remote_host_row": ("index_error", ["copyFromRemoteBuffer", "row 3", "'far'", "has 3"]),
     "remote_host_size": ("stream_connection_error", ["'far'", "32 bytes", "28"]),
+    "remote_host_size_back": ("stream_connection_error", ["'far'", "32 bytes", "36"]),
     "remote_replica": ("index_error", ["replica 1", "'far'"]),
     "remote_not_loaded": ("runtime_error", ["copyToRemoteBuffer", "not loaded"]),
     "abort": ("application_runtime_error", ["stop here"]),

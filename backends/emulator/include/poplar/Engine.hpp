@@ -109,6 +109,11 @@ public:
     requireRow(handle, values.size() * sizeof(T));
     copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
   }
+  template <class T>
+  void copyFromRemoteBuffer(const std::string &handle, const ArrayRef<T> &values, std::uint64_t repeatIndex, unsigned replicaIndex = 0) {
+    requireRow(handle, values.size() * sizeof(T));
+    copyFromRemoteBuffer(handle, static_cast<void *>(const_cast<T *>(values.begin())), repeatIndex, replicaIndex);
+  }
 
   /// Times on the host.
   struct TimerTimePoint {

@@ -69,21 +69,26 @@ SNNC_TYPE SIGNED{7};
 SNNC_TYPE UNSIGNED{8};
 #undef SNNC_TYPE
 
-/// The device type of a host type.
-template <class T> struct equivalent_device_type {
-  static_assert(core::IsNumber<T>::value, "no device type for this host type");
+namespace core {
+/// Other types have no `value`, for which programs may ask.
+template <class T, bool = IsNumber<T>::value> struct DeviceType {};
+template <class T> struct DeviceType<T, true> {
   static constexpr Type find() {
-    return Type(core::IsHalf<T>::value                ? 11
-                : std::is_floating_point<T>::value    ? 12
-                : std::is_same<T, bool>::value        ? 1
-                : std::is_same<T, char>::value        ? 2
-                : sizeof(T) == 1                      ? (std::is_signed<T>::value ? 4 : 3)
-                : sizeof(T) == 2                      ? (std::is_signed<T>::value ? 5 : 6)
-                : sizeof(T) == 4                      ? (std::is_signed<T>::value ? 7 : 8)
-                                                      : (std::is_signed<T>::value ? 9 : 10));
+    return Type(IsHalf<T>::value                   ? 11
+                : std::is_floating_point<T>::value ? 12
+                : std::is_same<T, bool>::value     ? 1
+                : std::is_same<T, char>::value     ? 2
+                : sizeof(T) == 1                   ? (std::is_signed<T>::value ? 4 : 3)
+                : sizeof(T) == 2                   ? (std::is_signed<T>::value ? 5 : 6)
+                : sizeof(T) == 4                   ? (std::is_signed<T>::value ? 7 : 8)
+                                                   : (std::is_signed<T>::value ? 9 : 10));
   }
   const Type value = find();
 };
+} // namespace core
+
+/// The device type of a host type.
+template <class T> struct equivalent_device_type : core::DeviceType<T> {};
 template <class T> constexpr Type equivalentDeviceType() { return equivalent_device_type<T>::find(); }
 
 } // namespace poplar

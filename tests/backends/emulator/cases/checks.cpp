@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <thread>
 
 namespace {
 
@@ -128,7 +129,7 @@ const Scenarios scenarios = {
        std::array<std::promise<float>, 3> sent;
        unsigned sends = 0;
        Engine engine(w.graph, Sequence(Copy(in, first), Copy(first, out)),
-                     {{"exchange.streamBufferOverlap", "none"}, {"streamCallbacks.multiThreadMode", "collaborative"}});
+                     {{"exchange.streamBufferOverlap", "none"}, {"streamCallbacks.multiThreadMode", "collaborative"}, {"streamCallbacks.numWorkerThreads", "2"}});
        engine.connectStreamToCallback("in", std::make_unique<Source>(sent));
        engine.connectStreamToCallback("out", [&](void *value) {
          std::cout << *static_cast<float *>(value) << " ";
@@ -137,6 +138,24 @@ const Scenarios scenarios = {
        engine.load(w.device);
        for (int i = 0; i < 3; ++i)
          engine.run(0);
+     }},
+    {"threadOfRequests", [] {
+       struct Source : StreamCallback {
+         explicit Source(std::thread::id &requester) : requester(requester) {}
+         std::thread::id &requester;
+         Result prefetch(void *) override { return requester = std::this_thread::get_id(), Result::NotAvailable; }
+         void fetch(void *to) override { *static_cast<float *>(to) = 1; }
+       };
+       std::thread::id requester;
+       World w;
+       const DataStream in = w.graph.addHostToDeviceFIFO("in", FLOAT, 8);
+       Engine engine(w.graph, Sequence(Copy(in, w.a), Copy(in, w.a)),
+                     {{"exchange.streamBufferOverlap", "none"}, {"streamCallbacks.multiThreadMode", std::getenv("MODE")},
+                      {"streamCallbacks.numWorkerThreads", std::getenv("WORKERS")}});
+       engine.connectStreamToCallback("in", std::make_unique<Source>(requester));
+       engine.loadAndRun(w.device);
+       engine.disconnectStream("in");
+       std::cout << "here " << (requester == std::this_thread::get_id()) << "\n";
      }},
 };
 

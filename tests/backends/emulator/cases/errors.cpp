@@ -93,6 +93,7 @@ const Scenarios scenarios = {
     {"remote_handle", [] { World w; Engine e(w.graph, Sequence()); e.load(w.device); float x[8]; e.copyToRemoteBuffer(x, "far", 0); }},
     {"remote_host_row", [] { World w; w.graph.addRemoteBuffer("far", FLOAT, 8, 3); Engine e(w.graph, Sequence()); e.load(w.device); float x[8]; e.copyFromRemoteBuffer("far", x, 3); }},
     {"remote_host_size", [] { World w; w.graph.addRemoteBuffer("far", FLOAT, 8, 3); Engine e(w.graph, Sequence()); e.load(w.device); float x[7]; e.copyToRemoteBuffer(ArrayRef<float>(x, 7), "far", 0); }},
+    {"remote_host_size_back", [] { World w; w.graph.addRemoteBuffer("far", FLOAT, 8, 3); Engine e(w.graph, Sequence()); e.load(w.device); float x[9]; e.copyFromRemoteBuffer("far", ArrayRef<float>(x, 9), 0); }},
     {"remote_replica", [] { World w; w.graph.addRemoteBuffer("far", FLOAT, 8); Engine e(w.graph, Sequence()); e.load(w.device); float x[8]; e.copyToRemoteBuffer(x, "far", 0, 1); }},
     {"remote_not_loaded", [] { World w; w.graph.addRemoteBuffer("far", FLOAT, 8); Engine e(w.graph, Sequence()); float x[8]; e.copyToRemoteBuffer(x, "far", 0); }},
     {"abort", [] { World w; Engine e(w.graph, Abort("stop here")); e.loadAndRun(w.device); }},

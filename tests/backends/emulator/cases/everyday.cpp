@@ -208,7 +208,7 @@ void replicas() {
   for (unsigned replica = 0; replica < 2; ++replica)
     for (unsigned r = 0; r < 3; ++r) {
       std::vector<int> values(4);
-      engine.copyFromRemoteBuffer("rows", values.data(), r, replica);
+      engine.copyFromRemoteBuffer("rows", gccs::ArrayRef<int>(values), r, replica);
       show(values);
     }
 }

@@ -38,6 +38,11 @@ template <class... Values> void line(const Values &...values) {
   std::cout << "\n";
 }
 
+/// Programs ask whether a type has a device type.
+template <class T, class = void> struct HasDeviceType : std::false_type {};
+template <class T> struct HasDeviceType<T, decltype(void(equivalent_device_type<T>::value))> : std::true_type {};
+static_assert(HasDeviceType<float>::value && HasDeviceType<bool>::value && !HasDeviceType<std::string>::value, "only numbers have one");
+
 constexpr const char *named = R"(
 #include <poplar/Vertex.hpp>
 #include <poplar/VectorTypes.hpp>
