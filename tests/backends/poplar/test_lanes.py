@@ -9,6 +9,7 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.expression import ROUND
 from snnc.compiler.neurons.neuron import neuron
 from snnc.compiler.neurons.operation_counts import KINDS, operation_counts
 from snnc.compiler.tiles.mapper import make_plan
@@ -32,7 +33,8 @@ def test_every_function_of_the_language_is_what_the_reference_says(tiles, tmp_pa
     graph = of_model(np.random.default_rng(3), EVERY)
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=SGD(1e-2), steps=STEPS)
     kernel = program.populations[0].kernel
-    assert {kind for kinds in KINDS.values() for kind in kinds} <= {*operation_counts(kernel.forward), *operation_counts(kernel.backward)}
+    in_users_text = {kind for kinds in KINDS.values() for kind in kinds} - {ROUND}
+    assert in_users_text <= {*operation_counts(kernel.forward), *operation_counts(kernel.backward)}
     plan = make_plan(program, machine(tiles), steps=STEPS, batch=BATCH)
     case = Project(program, plan, emit_poplar(program, plan, tmp_path / "project"))
     counts = {block.count for placed in plan.populations for block in placed.blocks}
