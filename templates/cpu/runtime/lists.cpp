@@ -36,7 +36,8 @@ std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids,
     _mm512_storeu_si512(ids + count, _mm512_maskz_compress_epi32(found, id));
     if (values != nullptr)
       _mm512_storeu_ps(values + count, _mm512_maskz_compress_ps(found, x));
-    count += static_cast<std::size_t>(__builtin_popcount(found));
+    // Converted explicitly: GCC 12 stores the 16 bits of `found` on the stack, if it must, and counts the bits of 32.
+    count += static_cast<std::size_t>(__builtin_popcount(_cvtmask16_u32(found)));
     id = _mm512_add_epi32(id, _mm512_set1_epi32(16));
   }
 #elif defined(__AVX2__)
