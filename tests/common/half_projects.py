@@ -4,12 +4,15 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
+import pytest
+from cpu_projects import data
 from nets import of_model, recurrent
 from poplar_projects import BATCH, STEPS, Project, machine, spiking, spiking_recurrent, workplace
 from windowed_nets import deep
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -34,6 +37,24 @@ def dyadic(program):
     rounded = {name: replace(p, value=(np.round(p.value * 64) / 64).astype(np.float32)) for name, p in program.parameters.items()}
     kept = {c.weight for c in program.connections} | {c.bias for c in program.connections}
     return replace(program, parameters=program.parameters | {name: p for name, p in rounded.items() if name in kept})
+
+
+def assert_same_as_the_reference(opened, make, half, tolerance, **options):
+    """Compare records, a loss and gradients of a native program; records must differ from those of float32."""
+    given = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-3), "loss_output": "y"}
+    program = dyadic(lower(make(np.random.default_rng(3)), half=half, **given))
+    reference, unrounded = ReferenceEngine(program), ReferenceEngine(dyadic(lower(make(np.random.default_rng(3)), **given)))
+    inputs, target = data(program)
+    inputs = {name: np.round(x * 16) / 16 for name, x in inputs.items()}
+    with opened(program, **options) as engine:
+        records, wanted, others = (e.forward(inputs, {}) for e in (engine, reference, unrounded))
+        for record in wanted:
+            np.testing.assert_array_equal(records[record], wanted[record])
+            assert (others[record] != wanted[record]).any()
+        assert engine.train_batch(inputs, target, 0.01) == pytest.approx(reference.train_batch(inputs, target, 0.01), rel=1e-6)
+        found = engine.gradients()
+        for name, gradient in reference.gradients().items():
+            assert np.linalg.norm(found[name] - gradient) <= tolerance * max(1e-3, np.linalg.norm(gradient)), name
 
 
 @lru_cache(maxsize=16)
