@@ -47,7 +47,7 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.backends.native.halves import check_weights
         from snnc.compiler.errors import HalfTargetError
 
-        check_weights(options.half, options)
+        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 

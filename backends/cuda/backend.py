@@ -57,7 +57,7 @@ class CudaBackend(Backend[CudaOptions]):
         from snnc.backends.cuda.errors import HalfTogetherError
         from snnc.backends.native.halves import check_weights
 
-        check_weights(options.half, options)
+        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "

@@ -8,7 +8,6 @@ from snnc.compiler.errors import HalfTargetError
 from snnc.compiler.lowering.halves import halves_of
 
 if TYPE_CHECKING:
-    from snnc.backends.backend import SequenceOptions
     from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
 
@@ -26,7 +25,7 @@ def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half,
     return tuple(kind for kind in halves_of("float16", half, trains=trains) if kind in ("weights", "states"))
 
 
-def check_weights(half: HalfNumbers | None, options: SequenceOptions) -> None:
+def check_weights(half: HalfNumbers | None, *, trains: bool) -> None:
     """Check that weights are not to be rounded in a program without updates, which would read those that are set later as float32.
 
     Raises
@@ -34,7 +33,7 @@ def check_weights(half: HalfNumbers | None, options: SequenceOptions) -> None:
     HalfTargetError
         Float16 is requested for the weights of a program without a loss.
     """
-    if half is not None and half.weights is not None and options.loss is None:
+    if half is not None and half.weights is not None and not trains:
         raise HalfTargetError(
             "half includes weights, but without training, programs for the CPU and for GPUs read weights as float32; remove weights from "
             "half, or set a loss (--loss ce_count)."

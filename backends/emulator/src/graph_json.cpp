@@ -85,7 +85,7 @@ void writeTensorsJson(std::ostream &os, const GraphData &graph, ArrayRef<Tensor>
 std::string archiveInJson(const std::string &text) {
   const auto digit = [&](std::size_t at) -> unsigned {
     const char c = at < text.size() ? text[at] : '\0';
-    require((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'), "its archive has a character that is no hexadecimal digit");
+    require((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'), "its archive contains a character that is not a hexadecimal digit");
     return unsigned(c <= '9' ? c - '0' : c - 'a' + 10);
   };
   // Quotation marks within names follow a backslash, so this finds the key alone.

@@ -49,7 +49,7 @@ struct Fiber {
   bool ended = true;
 };
 
-/// The grid that runs, and the running thread. They are no part of the machine, so that reading them needs no check whether it exists.
+/// The grid that runs, and the running thread. Kept outside the machine, so that they can be read without checking that it exists.
 thread_local Grid grid{};
 thread_local unsigned running_thread = 0, running_block = 0;
 
