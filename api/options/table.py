@@ -86,7 +86,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
     "gradient_window": Rule(
-        "neurons that receive gradient", "Only neurons with LOW < membrane - threshold < HIGH receive gradient.", "LOW[,HIGH]"
+        "neurons that receive a gradient", "Only neurons with LOW < membrane - threshold < HIGH receive a gradient.", "LOW[,HIGH]"
     ),
     "capacity": Rule(
         "spikes moved by one window",

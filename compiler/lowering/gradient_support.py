@@ -1,4 +1,4 @@
-"""Neurons that receive gradient: those in the support of the surrogate, where its value is not 0.
+"""Neurons that receive a gradient: those in the support of the surrogate, where its value is not 0.
 
 The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and not used otherwise.
 If the surrogate has bounded support, the gradient is therefore needed only in the support.
@@ -22,7 +22,7 @@ _ROUNDING: Final = 4e-7
 
 
 def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
-    """Return the bounds of x between which the canonical output `output` of a population receives gradient; None: every x.
+    """Return the bounds of x between which the canonical output `output` of a population receives a gradient; None: every x.
 
     The result is also None if the output is not a ``spike(x)``, or if the bounds exclude no neuron (lower bound :data:`NO_BOUND` or less).
     """
