@@ -72,8 +72,9 @@ def id_type(width: int) -> Element:
 class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
-    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`: a step
-    may have more of these than the store has room for. `limited`: the number of spikes sent per step, and their choice, are set at run time.
+    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`:
+    a step may have more of these than the store has room for. `limited`: the number of spikes sent per step, and their choice, are set at
+    run time.
     """
 
     ids: Element
