@@ -140,7 +140,7 @@ def options(
 ) -> CompileOptions:
     """Create compile options from objects or names, and refuse options without effect.
 
-    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimizer. With `trial`, a
+    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`, a
     batch runs immediately, on `calibrate` or on random inputs drawn with `seed`, so these two have an effect on any target.
 
     Raises

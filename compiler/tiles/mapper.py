@@ -80,7 +80,7 @@ def make_plan(
     steps, batch
         T and the number of samples of one training step.
     training
-        Whether the backward pass and the update are placed; None: if the program has a loss and an optimizer.
+        Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
     activity
         Measured spikes per value and step, by StepProgram buffer; others are assumed.
     rates

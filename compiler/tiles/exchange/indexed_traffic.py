@@ -1,4 +1,7 @@
-"""Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners."""
+"""Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
+
+B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+"""
 
 from __future__ import annotations
 

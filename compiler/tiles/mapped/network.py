@@ -326,7 +326,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Describe `program`; if `training` is None, it trains if it has a loss and an optimizer."""
+    """Describe `program`; if `training` is None, it trains if it has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
