@@ -158,7 +158,7 @@ class MappingProblem:
 
     @property
     def repeats_forward(self) -> bool:
-        """Whether a repeated backward pass, which computes statistics of a batch, follows a forward pass of its own."""
+        """Whether a repeated backward pass, which computes statistics of a batch, follows an additional forward pass."""
         return self.network.passes > 0 and (self.segment > 0 or self.network.whole_passes)
 
     @property

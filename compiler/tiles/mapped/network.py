@@ -276,7 +276,7 @@ class MappedNetwork:
     passes: int = 0
     """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
     whole_passes: bool = False
-    """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
+    """Whether a repeated backward pass follows an additional forward pass, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
 
