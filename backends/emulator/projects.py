@@ -14,7 +14,7 @@ from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_v
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
 
 LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
-"""Makes Poplar's headers include only what they use themselves; programs of others rely on more."""
+"""Macro with which Poplar's headers include only the headers that they use themselves; programs not written by snnc rely on more."""
 
 
 @dataclass(frozen=True)

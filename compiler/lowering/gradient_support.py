@@ -16,7 +16,7 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""Lower bound of a window that excludes no membrane, with which the code published by Finkbeiner et al. 2023 starts training."""
+"""Lower bound of a window that excludes no neuron, with which the code published by Finkbeiner et al. 2023 starts training."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, a few rounding errors of float32: an extra neuron is harmless, a missing one is not."""
 
