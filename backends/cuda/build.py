@@ -68,7 +68,7 @@ HEADERS: Final = (
     "whole_products.hpp",
     "whole_tables.hpp",
 )
-"""The same for ``network.cpp``."""
+"""Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
