@@ -25,31 +25,31 @@ class Benchmark:
     Attributes
     ----------
     name, suite
-        Its name in tables, and the group it belongs to (one of :data:`snnc.benchmarks.nets.SUITES`).
+        Name in tables, and suite (one of :data:`snnc.benchmarks.nets.SUITES`).
     target, chips
         Name of the machine, and how many of its chips are used.
     steps, batch
-        T and B of one training step.
+        Number of time steps T, and of samples B, of one training step.
     loss, optimizer, surrogate
-        As on the command line.
+        Specifications of the loss, the optimiser and the surrogate, as on the command line.
     build
-        Makes the network.
+        Function that builds the network.
     activity
         Spikes per value and step, by name of the input or population.
     activity_source
-        ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
+        ``"simulated"``, ``"measured"`` or ``"assumed"``, followed by the data or assumption.
     capacity
-        Ids per sample in a window of the published program, by the same names; empty if that program cannot run the network.
+        Ids per sample in a window of the published program, by name of the input or population; empty if it cannot run the network.
     gradient_window
-        Range of distances to the threshold in which neurons receive a gradient; None: all neurons do.
+        Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.
     support
-        Fraction of neurons that receive a gradient per step, by the same names.
+        Fraction of neurons that receive a gradient per step, by name of the population.
     counts, support_counts
-        `activity` and `support` as counts in each step and sample [T, B], by the same names, if a simulation provides them.
+        `activity` and `support` as counts in each step and sample [T, B], if a simulation provides them.
     build_dense
-        Makes the same network without events, in which everything sends values; None if it has no such form.
+        Function that builds the network with values in place of events; None if the network has no such form.
     published
-        The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
+        The network in the form of :func:`~snnc.benchmarks.published.predict_published`; None if the published program cannot run it.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Benchmark:
         )
 
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.tiles.make_plan` takes it."""
+        """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.tiles.make_plan` accepts it."""
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
 
     def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
@@ -104,22 +104,22 @@ class Benchmark:
         return dict(measure_activity(program, inputs, self.name).mean)
 
     def buffer_support(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`support` by StepProgram buffer, likewise."""
+        """Return :attr:`support` by StepProgram buffer."""
         return {buffer: self.support[name] for name, buffer in spiking_buffers(program) if name in self.support}
 
     def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return :attr:`counts` and :attr:`support_counts` by StepProgram buffer, likewise."""
+        """Return :attr:`counts` and :attr:`support_counts` by StepProgram buffer."""
         named = spiking_buffers(program)
         counts, support = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.support_counts))
         return counts, support
 
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
-        """Return :attr:`capacity` by StepProgram buffer, likewise."""
+        """Return :attr:`capacity` by StepProgram buffer."""
         return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
-    """Return the label, which its author chose, and the buffer of each input and population that sends spikes."""
+    """Return the author's label and the buffer of each input and population that sends spikes."""
     labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

@@ -28,8 +28,8 @@ from snnc.benchmarks.published import PublishedNet, PublishedOptions, PublishedP
 from snnc.compiler.machines import load_target
 
 TARGETS: Final = ("gc200", "bow")
-"""1.33 and 1.85 GHz; otherwise equal. The second is more likely: the log was committed together with "gc bow" evaluations on the
-manufacturer's machines (commits 116eaec to e4fd993)."""
+"""Machines with clocks of 1.33 and 1.85 GHz, otherwise equal. The second is more likely: the log was committed together with "gc bow"
+evaluations on the manufacturer's machines (commits 116eaec to e4fd993)."""
 FRAGMENTS: Final = (6.0, 9.0, 20.0)
 RULE: Final = 9.0
 
@@ -38,7 +38,7 @@ RULE: Final = 9.0
 class LoggedPoint:
     """One prediction of a logged net; all times except `logged_ms` are predicted.
 
-    `n0` and `n1` are the spikes and gradients of each layer.
+    `n0` and `n1` are the mean numbers of spikes, and of neurons that receive a gradient, of each layer.
     """
 
     net: str

@@ -19,7 +19,7 @@ DIGITS: Final = 16
 
 @dataclass(frozen=True)
 class Conditions:
-    """The problem that a number belongs to.
+    """Weights, data and activity with which a number was measured or predicted.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Conditions:
     activity: Mapping[str, float]
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the conditions as JSON data."""
         return {"weights": self.weights, "data": self.data, "activity": dict(self.activity)}
 
     @staticmethod
@@ -44,7 +44,7 @@ class Conditions:
 
 
 def digest(arrays: Mapping[str, Array]) -> str:
-    """Return a hash of names, shapes and values; values are taken as float32, spikes and labels too."""
+    """Return a hash of names, shapes and values; all values, including spikes and labels, are converted to float32."""
     found = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         values = np.ascontiguousarray(array, dtype="<f4")

@@ -17,11 +17,11 @@ class LoggedRun:
     name
         Name of the benchmark.
     hidden, capacity
-        Neurons and K of the hidden layers.
+        Number of neurons of each hidden layer, and its capacity K in ids per sample.
     ms
         Most frequent time of a training step over the epochs, in whole milliseconds; two values if both are equally frequent.
     epochs
-        Milliseconds -> number of epochs.
+        Number of epochs by milliseconds of a training step.
     compile_s
         Seconds of compilation and first epoch.
     """
@@ -35,7 +35,7 @@ class LoggedRun:
 
     @property
     def logged_ms(self) -> float:
-        """The middle of :attr:`ms`."""
+        """Mean of :attr:`ms`."""
         return sum(self.ms) / len(self.ms)
 
 

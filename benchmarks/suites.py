@@ -15,7 +15,7 @@ from snnc.errors import BenchError
 
 SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")
-"""The log does not record the clock of its machine, so its networks are mapped onto both."""
+"""Machines that differ only in their clocks; the log records no clock, so its networks are mapped onto both."""
 SECONDS: Final = 900.0
 """Time limit of a row, in seconds."""
 

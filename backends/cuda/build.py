@@ -70,11 +70,11 @@ HEADERS: Final = (
 )
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
-"""No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
+"""Flags of nvcc: without automatic fusion, equations round as written; products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
-"""``_FORTIFY_SOURCE`` is off because its checks would report the fibers' jumps between stacks as errors."""
+"""Compiler flags for checks on the CPU. ``_FORTIFY_SOURCE`` is off, because it would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
-"""Environment variable: 0 disables warpgroup products; 1 enables them in checks on the CPU."""
+"""Environment variable: 0 disables products by warpgroups (four warps that multiply together); 1 enables them in checks on the CPU."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""

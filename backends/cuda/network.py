@@ -266,13 +266,13 @@ class Buffers:
         return max((op.source.delay for op in reading), default=0)
 
     def deltas(self) -> list[tuple[str, int]]:
-        """Deltas that the previous segment reads, and for how many steps."""
+        """Deltas that the previous segment reads, and the number of steps that it reads."""
         found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
         shown = {f"d_{n}" for n in self.shown().values()}
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
 
     def shown(self) -> dict[str, str]:
-        """Return population -> current of the relays."""
+        """Return the current of each of :attr:`relays`, by population."""
         labels = {p.id: p.label for p in self.program.populations}
         return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.relays}
 

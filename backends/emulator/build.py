@@ -21,7 +21,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
-"""The libraries of PopLibs; one shared library holds them all."""
+"""The libraries of PopLibs; one shared library contains them all."""
 WITHIN_POPLAR = ("pva", "pvti")
 """Libraries whose functions are in ``libpoplar.so``."""
 LAUNCHER = """\
@@ -130,7 +130,7 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
 
 
 def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> Path:
-    """Return the cached prefix `name`; it is complete if it holds `library`."""
+    """Return the cached prefix `name`; it is complete if it contains `library`."""
     return cached_file(name, f"lib/{library}", build).parents[1]
 
 

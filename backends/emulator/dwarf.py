@@ -82,7 +82,7 @@ class VertexType:
     code_bytes
         Value of the class's static constant ``code_bytes``, else the size of ``compute`` as compiled for the host.
     shared_code
-        Further such constants, ``code_bytes_NAME``: bytes of a function that several classes call and a tile holds once.
+        Values of the constants ``code_bytes_NAME``: bytes of each function that several classes call and a tile stores once.
     """
 
     name: str
@@ -172,7 +172,7 @@ class _DwarfReader:
                 yield name, _number(child, "DW_AT_const_value")
 
     def base_kind(self, die: DIE) -> str | None:
-        """Return "vertex", "multi" or "supervisor" if the class derives from one of the three."""
+        """Return the kind of vertex that a class derives from: "vertex", "multi" or "supervisor"; None if it is not a vertex."""
         for base in self.bases(die):
             kind = BASES.get(self.name(base)) or self.base_kind(base)
             if kind is not None:

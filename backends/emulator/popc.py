@@ -41,7 +41,7 @@ KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 PRELUDE = ("-D__POPC__", "-include", str(EMULATOR / "include/poplar/core/Codelets.hpp"), KEEP_COMPUTE)
 
 AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
-"""On an IPU, `sin(x)` of a float is a float, whether <cmath> or <math.h> declares it."""
+"""Flags under which `sin(x)` of a float is a float, as on an IPU, whether <cmath> or <math.h> declares it."""
 
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
@@ -52,14 +52,15 @@ NAMED_ELEMENTS = re.compile(
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
 HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Vectors as classes. For vectors of halves, classes are faster with GCC, which converts the elements of its own vectors one by one."""
+"""Flags that define vectors of halves, or all vectors, as classes. For halves, classes are faster with GCC, which converts the elements
+of its own vectors one by one."""
 COMPUTE_ELSEWHERE = re.compile(
     r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
 )
 """Compiler errors that :data:`KEEP_COMPUTE` causes if `compute` also names something other than a function, or is called."""
 INCLUDE_PATHS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
-"""Flags that change no path of headers."""
+"""Prefixes of flags that do not affect the search for headers."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
@@ -68,7 +69,7 @@ MAX_ATTEMPTS = 24
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
 FIRST_WORD = b"popc\t"
-"""How a table begins."""
+"""First bytes of a table."""
 
 
 def codelet_compiler() -> list[str]:
@@ -77,7 +78,7 @@ def codelet_compiler() -> list[str]:
     Raises
     ------
     ToolMissingError
-        There is none.
+        This machine has no C++ compiler.
     """
     named = compiler_named_by("SNNC_CODELET_CXX")
     if named is not None:
@@ -105,13 +106,13 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     Raises
     ------
     BuildError
-        The file does not compile, or holds no vertex that can run.
+        The file does not compile, or contains no vertex that can run.
     """
     return _with_vertices(_compiled(source, library, flags), source.name)
 
 
 def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile sources, link them with the objects of tables (``.gp``), and return the path of the table of them all.
+    """Compile sources, link them with the objects of tables (``.gp``), and return the path of their joint table.
 
     One source may call functions that another defines, and need not have vertices of its own. The table may be empty.
 
@@ -200,18 +201,18 @@ def _has_vertices(table: Path) -> bool:
 
 
 def _with_vertices(table: Path, names: str) -> Path:
-    """Return the table.
+    """Return `table` if it lists a vertex.
 
     Raises
     ------
     BuildError
-        It lists no vertex.
+        The table lists no vertex.
     """
     if not _has_vertices(table):
         from snnc.compiler.errors import BuildError  # not needed if there are vertices
 
         raise BuildError(
-            f"{names} holds no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
+            f"{names} contains no class derived from poplar::Vertex or poplar::MultiVertex that can run; "
             "a template makes one where it is instantiated, as in: template class Scale<float>;"
         )
     return table
@@ -446,7 +447,7 @@ def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
 
 
 def _forget_own_headers() -> None:
-    """Take the emulator's headers out of ``CPATH``, where ``enable.sh`` puts them: as headers of the system they cause no warnings."""
+    """Remove the emulator's headers from ``CPATH``, to which ``enable.sh`` adds them; the compiler treats them as system headers."""
     paths = os.environ.pop("CPATH", "").split(os.pathsep)
     others = [path for path in paths if path and not (Path(path) / "poplar" / "Vertex.hpp").exists()]
     if others:

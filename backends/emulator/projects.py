@@ -44,14 +44,14 @@ class Sources:
 def build_project(
     folder: Path, sources: Sources, library: str, level: str, flags: Sequence[str] = (), link: Sequence[str] = ()
 ) -> Path:  # fmt: skip
-    """Return the shared library of a project, built against the emulator unless the cache holds a build of the same sources.
+    """Return the shared library of a project, built against the emulator unless the cache contains a build of the same sources.
 
     Parameters
     ----------
     folder
         The project.
     sources
-        Its files.
+        The files of the project.
     library
         Name of the built file.
     level

@@ -88,7 +88,7 @@ def without_comments(text: str, headers: Path, own: Path) -> str | None:
     Returns
     -------
     str or None
-        None if the source includes other headers than those of the emulator and of C++, or if its lines have to stay where they are.
+        None if the source includes other headers than those of the emulator and of C++, or if it depends on line numbers.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _field_first(text: str, end: int, field: str) -> str:
 
 
 def is_codelet(text: str) -> bool:
-    """Return whether a source holds codelets: it includes ``poplar/Vertex.hpp``, but no header that builds graphs.
+    """Return whether a source contains codelets: it includes ``poplar/Vertex.hpp``, but no header that builds graphs.
 
     Examples
     --------

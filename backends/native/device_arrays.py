@@ -10,9 +10,9 @@ from typing import Any, Final
 from snnc.compiler.ir.graph import Shape
 
 _CUDA: Final = (2, 13)
-"""kDLCUDA and kDLCUDAManaged (dlpack.h)."""
+"""Device types kDLCUDA and kDLCUDAManaged (dlpack.h)."""
 _FLOAT: Final = 2
-"""kDLFloat."""
+"""Type code kDLFloat (dlpack.h)."""
 _DEFAULT_STREAM: Final = 1
 """Number of the default stream in ``__dlpack__`` of the Python array API; its address is 0."""
 

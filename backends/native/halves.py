@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half, ...]:
-    """Return which of the chosen numbers the step program rounds: weights and states; backends round what they store otherwise.
+    """Return which of the chosen numbers the step program rounds: weights and states; backends round the others.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half,
 
 
 def check_weights(half: HalfNumbers | None, *, trains: bool) -> None:
-    """Check that weights are not to be rounded in a program without updates, which would read those that are set later as float32.
+    """Raise an error if weights are to be rounded in a program without updates, which would not round weights that are set later.
 
     Raises
     ------

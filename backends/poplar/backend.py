@@ -168,7 +168,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
-        """Load the program; the engine presents divided or reordered populations as the author wrote them."""
+        """Load the program; the engine accepts and returns divided or reordered populations in the author's form."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts

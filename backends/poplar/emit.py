@@ -83,9 +83,9 @@ GROUPS: Final = {
     "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
     "relays_forward": (
         "add_forward_relays",
-        "F1: relays search the masks for spikes. F1b: they merge the ids that their workers found into a list and show the windows.",
+        "F1: relays search the masks for spikes. F1b: they merge the ids that their workers found into a list and write the windows.",
     ),
-    "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
+    "relays_backward": ("add_backward_relays", "B1: relays write the windows again."),
     "forward": ("add_forward_neurons", "F2: currents, neuron equations and spikes."),
     "backward": ("add_backward_neurons", "B1 and B2: source gradients, adjoints of the neuron equations, weight gradients."),
     "reduction": ("add_reduction", "B3, and B1 on relays: sums of the partial source gradients."),

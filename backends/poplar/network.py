@@ -164,7 +164,7 @@ class PoplarNetwork:
         return self.plan.interval * (self.plan.steps - 1) + max(self.forward_stages[p.id] for p in self.plan.populations) + 1
 
     def offset_shown(self, bus: BusPlan, *, forward: bool) -> int:
-        """Return the iteration in which a bus shows step 0 of its source."""
+        """Return the iteration in which the window of a bus contains step 0 of its source."""
         if not forward:
             return self.stages[bus.source] + bus.lag
         readers = [c for c in self.plan.connections if c.bus == bus.id]

@@ -22,7 +22,7 @@ CHANGE: Final = 1e-3
 WHOLE: Final = 1e-2
 """Largest error of the loss at the timed size: a neuron whose membrane is within rounding of the threshold may spike in one engine only."""
 UPDATES: Final = 2
-"""Steps of an answer: Adam's first change does not depend on its betas, the second does."""
+"""Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
 
 
 def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, Array]], weights: list[Mapping[str, Array]]) -> None:

@@ -39,5 +39,5 @@ def _status(key: str) -> int:
 
 
 def _maxrss() -> int:
-    """ru_maxrss is in KiB on Linux, in bytes on macOS."""
+    """Return the peak in bytes from ``ru_maxrss``, which is in KiB on Linux and in bytes on macOS."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -133,12 +133,12 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
 
 @dataclass(frozen=True)
 class WholeStep:
-    """Numbers of the first step of a whole problem, single precision.
+    """Numbers of the first step of a whole problem, in single precision.
 
     Attributes
     ----------
     loss
-        Its loss.
+        Loss of the step.
     activity
         Spikes per hidden neuron and step.
     conditions

@@ -121,7 +121,7 @@ class Process:
 
 _ON_CPU: Final = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
 _ON_CUDA: Final = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
-"""By default JAX reserves most of the device's memory, and multiplies with ten bits of mantissa."""
+"""Environment for a GPU: by default, JAX reserves most of the device's memory, and multiplies with ten bits of mantissa."""
 
 
 def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:

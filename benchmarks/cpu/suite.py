@@ -136,7 +136,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
     Raises
     ------
     EngineError
-        They differ, or the engine failed.
+        The numbers differ, or the engine failed.
     """
     entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
     process.ask("check", seconds, data=files.small, out=str(answer))

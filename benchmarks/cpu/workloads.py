@@ -48,7 +48,7 @@ class Workload:
     name, density
         As in the rows; `density` is the share of inputs that are 1.
     steps, batch
-        T and B.
+        Number of time steps T, and of samples B.
     shape
         Shape of one sample's input at one step.
     layers
@@ -58,7 +58,7 @@ class Workload:
     drive
         Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity.
     gain
-        The same for later layers, with an input that spikes with probability 5 %.
+        Standard deviation of the current of a neuron in a later layer, in thresholds, if its inputs spike with probability 5 %.
     """
 
     name: str

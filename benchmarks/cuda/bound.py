@@ -41,12 +41,12 @@ class StepBound:
 
     @property
     def seconds(self) -> float:
-        """The largest of the three."""
+        """Largest of the bounds by memory, operations and steps."""
         return max(self.memory, self.operations, self.steps)
 
     @property
     def reason(self) -> str:
-        """The name of the largest."""
+        """Name of the largest bound."""
         return max(("memory", "operations", "steps"), key=lambda name: getattr(self, name))
 
     def to_data(self) -> dict[str, float | str]:

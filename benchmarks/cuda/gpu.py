@@ -9,7 +9,7 @@ from typing import Final
 from snnc.backends.cuda.device import device_attributes, device_name, first_device
 
 BARRIER_S: Final = 1.2e-6
-"""Seconds of a barrier of the whole grid through memory: assumed, not yet measured."""
+"""Duration of a grid-wide barrier through memory, in seconds: assumed, not yet measured."""
 L2_OVER_MEMORY: Final = 5.5 / 4.8
 """Bandwidth of L2 relative to that of memory, as assumed for an H200."""
 _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
@@ -17,7 +17,7 @@ _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
 
 _MAX_PROCESSES: Final = 256
 _NOT_AVAILABLE: Final = 2**64 - 1
-"""NVML_VALUE_NOT_AVAILABLE."""
+"""``NVML_VALUE_NOT_AVAILABLE`` of nvml.h."""
 
 
 @dataclass(frozen=True)

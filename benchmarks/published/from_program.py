@@ -33,7 +33,7 @@ def published_net_of(
         A chain of dense connections without bias, delay 0 or 1, between spiking populations of ``LIF(reset="zero")``. The
         published program always has a delay of one step between layers; its cost does not depend on this.
     steps, batch
-        T and B.
+        Number of time steps T, and of samples B.
     activity
         Spikes per value and step by StepProgram buffer; :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` for others. It
         is used for both n0 and n1, limited to K.

@@ -23,7 +23,7 @@ class PublishedLayer:
     Attributes
     ----------
     neurons
-        N.
+        Number of neurons N.
     capacity
         K, the capacity of its sparse spike tensor in ids per sample.
     spikes, gradients
@@ -55,13 +55,13 @@ class PublishedNet:
     Attributes
     ----------
     name
-        For reports.
+        Name in reports.
     inputs, input_capacity, input_spikes
         Number of inputs, capacity in ids per sample and step, and mean number of ids.
     layers
         Hidden layers in order, then the readout, which spikes as well.
     steps, batch
-        T and B of one training step.
+        Number of time steps T, and of samples B, of one training step.
     optimizer
         A key of :data:`MOMENTS`.
     """

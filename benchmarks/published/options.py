@@ -118,11 +118,11 @@ SAMPLE: Final = LoopCost(loads=2, integer=3, branches=1)
 OUTER: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
 """Weight gradient: an id, two gradients, one vector add."""
 OUTER_WIDE: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
-"""A further vector of the row."""
+"""Weight gradient: a further vector of the row."""
 INNER: Final = LoopCost(loads=2, stores=1, arithmetic=2, integer=1)
 """Input gradient: an id, two weights, a product and its sum."""
 INNER_WIDE: Final = LoopCost(loads=2, arithmetic=2, integer=1)
-"""A further vector of the row."""
+"""Input gradient: a further vector of the row."""
 PARTIAL: Final = LoopCost(loads=1, arithmetic=1)
 """Add a partial sum."""
 ADAM_VECTOR: Final = 10.0 + 2 * DIVIDE + 7.0

@@ -35,7 +35,7 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _serial(machine: Machine, cycles: list[float]) -> float:
-    """Operations of one layer each, one after another on each chip."""
+    """Return the cycles of operations on one layer each, which run one after another on each chip."""
     return max(sum(cycles[i] for i in machine.layout.layers_of(chip)) for chip in range(machine.layout.chips))
 
 

@@ -100,7 +100,7 @@ def _feedback(variant: Variant) -> Connection:
 def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
     """Return the predicted training step of the network of `model`.
 
-    With precision "float16" the past, the deltas of dense connections, and their weights (rounded stochastically) are float16. Kinds of
+    With precision "float16" the history, the deltas of dense connections, and their weights (rounded stochastically) are float16. Kinds of
     numbers that cannot be float16 in a network stay float32: they are removed one by one until snnc accepts the rest.
     """
     asked = {"model": model, "batch": batch, "precision": precision}

@@ -37,7 +37,7 @@ from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_
 CLOSE: Final = 1.05
 """Of two searches that share placements, local search also refines the slower one if it is slower by less than this factor."""
 RIVAL_MARGIN: Final = 1.01
-"""Local search is skipped if the placement of a rival plan is slower here than in that plan by more than this factor."""
+"""Local search is skipped if the placement of a rival plan is slower for this request than in the rival plan by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
 """Fields of a request that depend only on the program."""
 
@@ -78,7 +78,7 @@ def make_plan(
     program, target
         The program to map, and the machine.
     steps, batch
-        T and the number of samples of one training step.
+        Number of time steps, and of samples, of one training step.
     training
         Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
     activity

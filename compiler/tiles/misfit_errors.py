@@ -20,7 +20,7 @@ from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
-"""Each trial increases the memory of a tile by one part in this number."""
+"""Each trial increases the memory of a tile by the fraction 1 / GROWTH."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",

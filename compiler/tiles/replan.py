@@ -19,7 +19,7 @@ def as_planned(plan: Plan) -> Placer:
     Raises
     ------
     ValueError
-        The plan uses several chips; a plan does not say whether groups of them share the batch.
+        The plan uses several chips; a plan does not record whether groups of chips share the batch.
     """
     if plan.chips_used != 1:
         raise ValueError(f"the plan uses {plan.chips_used} chips; only a plan on one chip can be priced again.")

@@ -51,7 +51,7 @@ class MappingRequest:
     segment: int = 0
     """Iterations of a segment, tried because nothing fits without segments; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """Data stored outside the tiles in that case; None: as in `streaming`, or nothing if that is "auto"."""
+    """Data stored outside the tiles if `segment` is set; None: as in `streaming`, or nothing if `streaming` is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: only if nothing fits without packing."""
@@ -171,7 +171,7 @@ def check_streaming(target: Target, streaming: str) -> None:
     Raises
     ------
     MappingOptionError
-        The keyword is unknown, or the target has no such memory.
+        The keyword is unknown, or the target has no streaming memory.
     """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:

@@ -321,7 +321,7 @@ class Steps:
         return self.connections.shared(weight)
 
     def _transposed_columns(self, op: DenseInputGradient, outputs: int, inputs: int) -> str:
-        """Return the C++ expression of the columns of the transposed copy [outputs][inputs], likewise."""
+        """Return the C++ expression of the columns of the copy [outputs][inputs], inside the time loop possibly in shared memory."""
         reader = next(o.population for o in self.program.backward if isinstance(o, NeuronAdjoint) and op.source.buffer in o.outputs)
         half = self.half is not None
         matrix = self.connections.copy(op.weight, "backward16" if half else "back")

@@ -27,7 +27,7 @@ from snnc.compiler.ir.step_operations import (
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
-"""Maximum value that is accepted in a launch that is read back."""
+"""Maximum number in a launch that :func:`read_launches` accepts."""
 TILE: Final = 128
 """Rows, and columns, of the tile of a product that a block computes."""
 NARROW: Final = 32
@@ -52,7 +52,8 @@ class Launch:
     row_bytes, fixed_bytes
         Bytes read and written per row (a step of a sample), and independently of the rows.
     depth, width
-        For a product: summands per result, and results per row. For a convolution: the same per position, in whole fragments.
+        For a product: summands per result, and results per row. For a convolution: summands per result, and
+        results per position, both in whole fragments.
     positions
         For a convolution: positions per row; otherwise 1.
     parts
@@ -128,7 +129,7 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
 
 def timed(way: Way, number: int) -> str:
-    """Return the statement with which the time of a kernel begins, if kernels are timed; `number` counts the kernels with this `way`."""
+    """Return the statement that starts the timer of a kernel, if kernels are timed; `number` counts the kernels with this `way`."""
     return f"timed({way.upper()}_KERNELS + {number});"
 
 
@@ -145,7 +146,7 @@ class Launches:
         self._steps = steps
 
     def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
-        """Return the launch that adds an operation's contribution to what the population `label` receives from outside its component."""
+        """Return the launch that adds an operation's contribution to the outside input of the population `label`."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
             parts = self._steps.spike_parts if self._steps.spikes(op.source.buffer) else 6

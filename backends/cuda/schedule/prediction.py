@@ -26,7 +26,8 @@ class Card:
     memory
         Bytes per second that kernels read and write in total.
     product, group_product, convolution, convolution_gradient
-        Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: in warpgroups.
+        Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
+        (four warps that multiply together).
     tile
         Seconds of a tile of a product besides its multiplications: for its first copies and its results.
     gathered

@@ -113,7 +113,7 @@ class KernelOrder:
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: ConnectionOp) -> bool:
-        """Return whether the source of `op` is complete before its target's component runs: an input, or in an earlier component."""
+        """Return whether the source of `op` is complete before its target's component runs: it is an input, or in an earlier component."""
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 

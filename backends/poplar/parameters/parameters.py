@@ -18,7 +18,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_priva
 WEIGHT_ROWS: Final = "weights_to_sources"
 """Compute set that copies weights to the tiles of their sources."""
 PACKED_ROWS: Final = "weight_rows_packed"
-"""The preceding compute set, which packs rows of weights."""
+"""Compute set that packs rows of weights, before :data:`WEIGHT_ROWS`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PlacedParameter:
 
     @property
     def summed(self) -> str:
-        """Name of that function for the sums of its gradient, which are float32, and padded like the weights if these are float16."""
+        """Name of the function of ``Layout`` for the sums of its gradient: float32, and padded like the weights if these are float16."""
         return "weights" if self.form == "dense" or self.half else "rows"
 
 

@@ -107,7 +107,7 @@ def _deltas(
             half = sends_halves(links, port)
             made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
             values[f"sent{port}"] = (
-                f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same gradient, for its sources')}, b)"
+                f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'gradient of a current, for the sources')}, b)"
             )
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent

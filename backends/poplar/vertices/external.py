@@ -39,7 +39,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the transfer of the output's adjoint from the host before the backward pass."""
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
-    # The ABI reads a loss after each step. The program does not know the loss of the caller, so this one stays 0.
+    # The ABI reads a loss after each step. The program does not know the loss of the caller, so the reported loss stays 0.
     assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"

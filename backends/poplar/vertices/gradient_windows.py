@@ -116,7 +116,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (
-        ("support", f"bus {bus.id}: neurons that receive gradient"),
+        ("support", f"bus {bus.id}: neurons that receive a gradient"),
         ("back", f"bus {bus.id}: neurons whose gradients return"),
     ):
         ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
@@ -127,7 +127,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
 
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
-    """Return the template data with which a relay shows the first window of a bus in the backward pass."""
+    """Return the template data with which a relay writes the first window of a bus in the backward pass."""
     window = net.further.window(bus.id, forward=False)
     return {
         "index": index,
@@ -138,7 +138,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
 
 
 def support_values(store: Store, index: int, bus: BusPlan) -> Values:
-    """Return the fields with which a relay shows a window of the backward pass, as C++ expressions."""
+    """Return the fields with which a relay writes a window of the backward pass, as C++ expressions."""
     assert bus.gradient is not None
     return {
         f"entries{index}": bus.gradient.capacity,
@@ -196,7 +196,7 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
-    """Return the template data of the returning windows; their gradients belong to the windows shown `ahead` iterations earlier."""
+    """Return the template data of the returning windows; their gradients belong to the windows written `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
     comment = f"Gradient of the values that the targets read in {iteration}."
     texts = {"windows": "samples", "searches": "searches", "own": "own"}

@@ -115,7 +115,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
-        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "copy of these entries for the source")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "chosen entries, for the source")
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:

@@ -44,10 +44,10 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
         assembly.forget("forward", cells(population.id, buffer, slots, shown))
         assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
-        return cells(population.id, initial, "1", "its initial values"), "1"
+        return cells(population.id, initial, "1", f"initial values of the {shown}"), "1"
     assembly.forget("forward", cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
     slots = boundary_slots(net)
-    return cells(population.id, f"{buffer}_boundary", slots, "the same values at boundaries of segments"), slots
+    return cells(population.id, f"{buffer}_boundary", slots, f"{shown} at boundaries of segments"), slots
 
 
 def boundary_slots(net: PoplarNetwork) -> str:

@@ -123,6 +123,6 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "id_type": store.id_type,
     }
     shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
-    codelet = assembly.codelet(vertex, "Saves the steps that are still shown at a boundary, or restores them.", shown, given, body)
+    codelet = assembly.codelet(vertex, "Saves the steps that relays have yet to send, at a boundary, or restores them.", shown, given, body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

@@ -1,4 +1,4 @@
-"""Relays of sources: their stores and windows, and the vertices that fill and show them."""
+"""Relays of sources: their stores and windows, and the vertices that fill them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ JOIN: Final = "relay_windows"
 
 
 def joins(net: PoplarNetwork) -> bool:
-    """Return whether any relay merges results or shows windows in :data:`JOIN`."""
+    """Return whether any relay merges results or writes windows in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
 def _forward_set(net: PoplarNetwork) -> str:
-    """Return the compute set for windows that a relay shows without searching for spikes."""
+    """Return the compute set for windows that a relay writes without searching for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
@@ -70,12 +70,12 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     if net.fused:
         _advance_iteration(net, assembly, store)
     if store.external or store.kind == "values":
-        _show(net, assembly, store, _forward_set(net), store.buses, forward=True)
+        _write_windows(net, assembly, store, _forward_set(net), store.buses, forward=True)
     else:
         _compact(net, assembly, store)
         _join(net, assembly, store)
     if net.training:
-        _show(net, assembly, store, "relay_backward", store.buses, forward=False)
+        _write_windows(net, assembly, store, "relay_backward", store.buses, forward=False)
     if net.plan.segment and not store.external:
         add_relay_boundaries(net, assembly, store)
     _next_window(net, assembly, store, "forward_next", backward=False)
@@ -229,7 +229,7 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that write the next iteration's number on relay tiles, so that its windows can be shown before any exchange."""
+    """Add the vertices that write the next iteration's number on relay tiles, so that its windows can be written before any exchange."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
@@ -276,18 +276,18 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that store a step and show windows; if the store contains bits, steps that are shown later are read from it."""
+    """Add the vertices that store a step and write windows; if the store contains bits, the windows of later steps are written from it."""
     if not store.bits:
-        _show(net, assembly, store, JOIN, store.buses, forward=True)
+        _write_windows(net, assembly, store, JOIN, store.buses, forward=True)
         return
     now = tuple(bus for bus in store.buses if bus.lag == 1)
-    _show(net, assembly, store, JOIN, now, forward=True)
+    _write_windows(net, assembly, store, JOIN, now, forward=True)
     for bus in store.buses:
         if bus not in now:
-            _show_bits(net, assembly, store, bus, "relay_forward")
+            _write_bits(net, assembly, store, bus, "relay_forward")
 
 
-def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
+def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
     forward = "backward" not in compute_set
     clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
@@ -308,12 +308,14 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     _add(net, assembly, store, compute_set, vertex, title, values, body)
 
 
-def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
-    """Add the vertices that show windows of `buses`; in the forward pass, those of a population first store its step."""
+def _write_windows(
+    net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool
+) -> None:
+    """Add the vertices that write windows of `buses`; in the forward pass, those of a population first store its step."""
     joins = forward and not store.external
     if store.bits and not joins:
         for bus in buses:
-            _show_bits(net, assembly, store, bus, compute_set)
+            _write_bits(net, assembly, store, bus, compute_set)
         return
     clock = "first_clock[r.tile]" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
     values = _common(net, store, buses, clock, forward=forward)
@@ -335,7 +337,7 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
         "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
-    title = "Stores the values or spikes that the source sent, and shows a step's windows." if joins else "Shows a step's windows."
+    title = "Stores the values or spikes that the source sent, and writes a step's windows." if joins else "Writes a step's windows."
     _add(net, assembly, store, compute_set, vertex, title, values | found, body)
 
 
@@ -427,7 +429,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Return the template data for showing the windows of a bus without gradient support."""
+    """Return the template data for writing the windows of a bus without gradient support."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),
@@ -462,7 +464,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     if not support:
         return [spikes]
     entries: Body = {
-        "comment": "Window of the backward pass, which also contains neurons that receive gradient without a spike.",
+        "comment": "Window of the backward pass, which also contains neurons that receive a gradient without a spike.",
         "worker": 1,
         "room": f"entries{index}",
         "support": " + counts[2 * p + 1]",
@@ -476,7 +478,7 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:
-            _show_bits(net, assembly, store, bus, compute_set, again=True)
+            _write_bits(net, assembly, store, bus, compute_set, again=True)
         return
     if not limited:
         return
@@ -490,4 +492,4 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
         values |= _window_values(store, index, bus, window, again=True)
         body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "Next window."})
     vertex = next_window(net.costs, store.stored_spikes, windows)
-    _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)
+    _add(net, assembly, store, compute_set, vertex, "Writes the next window of a step.", values, body)

@@ -42,7 +42,7 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     for part in [part for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)) if exists]:
         vertex = count_down(net.costs)
         fields = connected(vertex, _FOLLOWING)
-        assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
+        assembly.loop("clocks", VertexLoop(f"{part}: one window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
 
 
 def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:

@@ -20,7 +20,7 @@ Hidden = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None
 Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
 CHUNK = 10
-"""Most time steps of one compiled graph: a whole sequence takes minutes to compile and runs no faster."""
+"""Maximum number of time steps in a compiled graph: a whole sequence takes minutes to compile and runs no faster."""
 
 
 WARM_STEPS = 3
@@ -43,7 +43,7 @@ class TorchEngine(ABC):
     Attributes
     ----------
     scale, readout_scale
-        Factors of the currents (applied to the weights), for neurons in other units.
+        Factors of the currents (applied to the weights), for neurons with other units.
     """
 
     scale: float = 1.0

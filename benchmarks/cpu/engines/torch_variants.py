@@ -1,4 +1,4 @@
 """Names of the variants of PyTorch engines, importable without PyTorch."""
 
 GRAPHED = "graphed"
-"""A training step is one CUDA graph."""
+"""Variant in which a training step is one CUDA graph."""

@@ -76,7 +76,7 @@ def _convolved(spikes: jax.Array, layer: ConvLayer, weight: jax.Array, bias: jax
 def _adam(
     weights: Weights, gradients: Weights, moments: tuple[Weights, Weights], count: jax.Array
 ) -> tuple[Weights, tuple[Weights, Weights]]:
-    """Kingma & Ba, arXiv 1412.6980, algorithm 1."""
+    """Return weights and moments after a step of Adam (Kingma & Ba, arXiv 1412.6980, algorithm 1)."""
     first = jax.tree.map(lambda m, g: _BETA1 * m + (1 - _BETA1) * g, moments[0], gradients)
     second = jax.tree.map(lambda v, g: _BETA2 * v + (1 - _BETA2) * g * g, moments[1], gradients)
     rate, root = LEARNING_RATE / (1 - _BETA1**count), jnp.sqrt(1 - _BETA2**count)

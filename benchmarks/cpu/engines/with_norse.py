@@ -45,7 +45,7 @@ _LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
 def _lif(
     currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A few steps of LIF neurons."""
+    """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane and spikes."""
     state, found = LIFBoxFeedForwardState(v), []
     for current in currents.unbind(0):
         total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
@@ -58,7 +58,7 @@ def _lif(
 
 
 def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A few steps of leaky integrators."""
+    """Run a few steps of leaky integrators; return the sum of the membrane over the steps, and the last membrane."""
     state, found = LIBoxState(m), []
     for current in currents.unbind(0):
         out, state = li_box_feed_forward_step(current, state, _LI, dt=1.0)

@@ -289,7 +289,7 @@ def row_of(match: Match, found: Mapping[str, tuple[Loop, ...]], source: str, cod
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| vertex | loop | coefficient, cycles per trip | RISC-V, instructions per trip | ratio | the same in pairs | ratio |"
+    yield "| vertex | loop | coefficient, cycles per trip | RISC-V, instructions per trip | ratio | in pairs | ratio |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         names = " + ".join(f"{trips} x {name}" if trips > 1 else name for name, trips in row.match.loops.items())

@@ -32,7 +32,7 @@ spikes receive no gradient, as in the published code."""
 
 @dataclass(frozen=True)
 class Training:
-    """How to train: `share` of a hidden layer's neurons is its capacity; `schedule` moves the window as published, else it is narrow.
+    """Settings of a training: a capacity of `share` of a hidden layer; `schedule`: the window moves as published, else it is narrow.
 
     Initial weights are fluctuation-driven or, if `fluctuating` is false, those of PyTorch.
     """

@@ -63,12 +63,12 @@ def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[
 
 @lru_cache(maxsize=16)
 def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int, *, recursive: bool) -> Assignment:
-    """Let METIS choose the tiles; cached, as METIS takes seconds and problems that differ in windows or exchange have the same graph."""
+    """Return the assignment that METIS chooses; cached, because METIS takes seconds and many problems have the same graph."""
     return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
 def place(problem: MappingProblem, assignment: Assignment) -> Placement:
-    """Make a placement of an assignment."""
+    """Return the placement of an assignment."""
     workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in assignment)
     ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in assignment)
     return Placement(ranges, last // problem.target.tiles_per_chip + 1)

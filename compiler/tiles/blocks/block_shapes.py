@@ -19,7 +19,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_grou
 class BlockShape:
     """Blocks of `columns` neurons and `samples` samples, `number` of them on each tile; each field is a number or an array over tiles.
 
-    `odd` is 1 where the first sample of a block has an odd number on its tile.
+    `odd` is 1 if the index of a block's first sample on its tile is odd.
     """
 
     columns: Any

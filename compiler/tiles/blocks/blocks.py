@@ -27,15 +27,15 @@ class Blocks:
     place, kind
         Of each block: the index of its tile among the tiles of the population, and its kind.
     columns
-        Neurons of the blocks of each kind.
+        Number of neurons of a block, by kind, as are all arrays below.
     first, samples
-        Their samples ``[first, first + samples)``.
+        Samples ``[first, first + samples)`` of a block.
     of_tile
-        Samples of their tiles.
+        Number of samples on the tile of a block.
     group
-        Their column group, counted over a replica; 0 if column groups of the same size cost the same.
+        Column group of a block, numbered over a replica; 0 if column groups of the same size cost the same.
     odd
-        1 if their first sample has an odd number on its tile.
+        1 if the index of a block's first sample on its tile is odd.
     """
 
     place: Ints
@@ -61,7 +61,7 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in order, and for each row which of these it equals; no number is negative.
+    """Return the index of one instance of each distinct row, in order, and the number of each row among these; numbers are at least 0.
 
     Same result as ``np.unique(axis=0)``, but sorts a single code per row.
     """
@@ -81,7 +81,7 @@ def cut_key(where: TileRange) -> tuple[object, ...]:
 
 
 def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Iterator[tuple[Ints, Ints]]:
-    """Yield tiles and block sizes, [blocks, 6] in the order of :class:`Blocks` from `columns` on; replicas of one size together."""
+    """Yield the tiles and the six sizes of blocks (`columns` to `odd` of :class:`Blocks`), once per number of samples of a replica."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():

@@ -121,9 +121,9 @@ def backward(
         fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
             half = sends_halves(links, port)
-            fields.append(run("output", "half" if half else "float", f"sent{port}", "the same gradient, for its sources", 4 * half))
+            fields.append(run("output", "half" if half else "float", f"sent{port}", "the gradient of a current, for the sources", 4 * half))
         if layer.shown:
-            fields.append(run("inout", "float", f"shown{port}", "the same gradient at all steps, for a caller"))
+            fields.append(run("inout", "float", f"shown{port}", "the gradient of a current at all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}
     halves = half_states(layer)
@@ -342,8 +342,8 @@ def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
 def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
     """Return the fields of gradients that return to the block in windows."""
     return (
-        constant(f"offset_back{i}", "iteration in which the bus shows step 0", "int"),
-        constant(f"last_back{i}", "last step shown on the bus", "int"),
+        constant(f"offset_back{i}", "iteration whose window contains step 0", "int"),
+        constant(f"last_back{i}", "last step written to a window", "int"),
         constant(f"capacity_back{i}", "capacity of the window in entries"),
         constant(f"room_back{i}", "capacity of the window in ids, in whole words"),
         run("input", id_type(source.width), f"ids_back{i}", "ids of the window"),

@@ -145,7 +145,7 @@ def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas
 
 
 def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
-    """Return how many values `owned` weights need, by category and lifetime; `learned` of them are updated.
+    """Return the number of values stored for `owned` weights, by category and lifetime; `learned` of the weights are updated.
 
     Every worker stores its own sum of the gradients.
     """

@@ -114,7 +114,7 @@ class Load:
         self._number += len(cycles)
 
     def in_chosen(self, cycles: Floats) -> Floats:
-        """Select the iterations in which this set runs from cycles in all iterations, [kinds, iterations]."""
+        """Return the columns of `cycles` [kinds, iterations] for the iterations in which this compute set runs."""
         return cycles if self.whole else cycles[:, self.chosen]
 
     @property
@@ -170,7 +170,7 @@ class Load:
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
-        # If every vertex has its own worker, the longest vertex of all tiles sets the time, so these tiles need no separate treatment.
+        # On tiles where every vertex has its own worker, the longest vertex sets the time: one maximum covers all of these tiles.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
         own = tiles if serial is None else tiles[~serial]
         crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
@@ -246,7 +246,7 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Return the numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
+    """Return a random integer for each kind: their sums distinguish sets of vertices, exact for up to 8,192 vertices on a tile."""
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found

@@ -143,7 +143,7 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
-    """Cut the producers into `parts`: at changes of the chip if all ranges of samples then have the same number of parts, else evenly."""
+    """Cut the producers into `parts`: between chips if all ranges of samples then have the same number of parts, else evenly."""
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
     if len({len(cut) for cut in cuts.values()}) > 1:

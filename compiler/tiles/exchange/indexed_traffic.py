@@ -44,7 +44,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if target not in whole:
                 _read_rows(layout, traffic, links, reader)
             for link in links:
-                if link.chooses:  # every such connection reads which of its own entries were chosen
+                if link.chooses:  # every maximum reads the numbers of its own chosen entries
                     _read_rows(layout, traffic, [link], reader)
 
 

@@ -344,7 +344,7 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
-    """Add the values (`size` bytes) of all neurons of `writer` that each tile of `reader` reads for its samples; its own are not moved."""
+    """Add the values (`size` bytes) of `writer` that each tile of `reader` reads for its samples; those already on the tile do not move."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
@@ -425,7 +425,7 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Add what tile i of each replica sends to tile i of every other one: the share of that replica (`gathers`), or its own share."""
+    """Add the data that tile i of each replica sends to tile i of every other one: the receiver's share (`gathers`), or the sender's."""
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)

@@ -29,7 +29,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 WORTH: Final = 2
 """Rows are packed if that reduces the pieces that tiles read by this factor or more."""
 NOTABLE: Final = 0.05
-"""Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
+"""Packing is tried only if the estimated exchange code for rows of weights takes this fraction of a tile's memory or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
 """Runs of consecutive source tiles with the same number of neurons: the number of tiles, and of neurons on each."""
 

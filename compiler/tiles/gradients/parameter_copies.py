@@ -121,7 +121,7 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 
 
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Return exchange and work of the weights that sources need for their gradient; None if none do.
+    """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
     Each tile of such a source reads its rows of the weights and stores them in the order of the targets.
     In a column group of the target, the rows of neighbouring neurons are adjacent, separately for paired columns and for the last column

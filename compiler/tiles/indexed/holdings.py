@@ -120,7 +120,7 @@ def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """For some group sizes, in ascending order: the largest amount that was measured in any group of that size.
+    """Largest measured amounts of a group, for several group sizes in ascending order.
 
     ``largest[a, i]`` is the largest amount a of :data:`AMOUNTS` in groups of ``sizes[i]`` neurons.
     """

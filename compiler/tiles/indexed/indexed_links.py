@@ -1,4 +1,4 @@
-"""Indexed connections in the mapping: their tables on tiles, and the sizes of these."""
+"""Indexed connections of a mapped network, with the tables on tiles and the tables' sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of an indexed map on tiles and the sizes of these, computed once for all connections that have this map."""
+"""Tables of an indexed map on tiles, and the tables' sizes, computed once for all connections with this map."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ class Link:
     weight_elements
         Number of weights: inputs x outputs if dense; 0, 1 or `inputs` if one to one; 0 if indexed.
     weight_gradient, input_gradient
-        Whether the backward step computes them.
+        Whether the backward step computes the gradient of the weights, and of the source.
     indexed
-        Its entries in tables; None if the connection is dense or one to one.
+        Tables of an indexed connection; None if the connection is dense or one to one.
     """
 
     id: str

@@ -20,7 +20,7 @@ STRETCH: Final = 1024
 EVERY: Final = 4
 """One in EVERY neurons is chosen because it differs most from the mean."""
 OWN_MEAN: Final = 1.0
-"""Neurons that differ from the mean by more than this multiple of it are not chosen in this way."""
+"""Neurons that differ from the mean by more than this multiple of the mean are excluded from the choice of :data:`EVERY`."""
 
 
 def even_order(work: Floats) -> Ints:

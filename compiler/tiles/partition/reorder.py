@@ -40,7 +40,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return orders of all movable inputs and populations, with up to `grain` adjacent channels: the largest divisor of their number."""
+    """Return an order of each movable input and population; the number of adjacent channels is its largest divisor up to `grain`."""
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()

@@ -29,9 +29,9 @@ ROUNDS: Final = 6
 SCALES: Final = (0.5, 1.6)
 """Range in which the smallest multiple of the moved bounds is found for which the populations fit."""
 BISECTIONS: Final = 9
-"""Number of bisections of that range; the resolution is 0.002."""
+"""Number of bisections of the range :data:`SCALES`; the resolution is 0.002."""
 WORTH: Final = 0.999
-"""A sum smaller than this fraction of the present one counts as an improvement."""
+"""A sum of bounds smaller than this fraction of the present sum counts as an improvement."""
 
 AT_ONCE: Final = 64
 """Number of allocations compared at a time in the search for Pareto-optimal ones."""
@@ -127,7 +127,7 @@ class _ParetoAllocations:
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """Return the smallest factor of the bounds `ratio` that each allocation satisfies."""
+        """Return, for each allocation, the smallest factor by which the bounds `ratio` must be multiplied so that it satisfies them."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found

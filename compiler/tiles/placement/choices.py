@@ -22,7 +22,7 @@ from snnc.compiler.tiles.schedule.buses import Bus
 TYPICAL_NEURONS: Final = 6
 """Number of neurons per tile at which the work of populations is compared."""
 BEFORE: Final = 12
-"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups; cycles repeat their pattern beyond it."""
+"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups; cycles repeat beyond it."""
 ALIKE: Final = 0.05
 """Populations with the same structure share a table if the relative difference of their expected events is at most about this large."""
 

@@ -194,7 +194,7 @@ def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]],
 
 
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give remaining tiles repeatedly to the layer that determines the longest part of the step that it can still shorten."""
+    """Give each remaining tile to the slowest layer of a part of the step: the longest part that more tiles can still shorten."""
     allocations = list(allocations)
     while True:
         longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])

@@ -34,17 +34,17 @@ POWERS: Final = (2, 3, 4)
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
-"""Number of allocations of a population tried first, evenly spaced; then those near the best one are tried with decreasing spacing."""
+"""Number of evenly spaced allocations of a population that are tried first; allocations near the best one follow, at smaller spacings."""
 BESIDE: Final = 2
 """Number of allocations tried on either side of the best one each time the spacing is halved."""
 WORTH: Final = 0.9999
-"""A population changes only to an allocation that costs less than this fraction of its present one."""
+"""A population changes only to an allocation that costs less than this fraction of the present one."""
 SURELY: Final = 1 - 1e-9
 """Factor that keeps a bound valid despite rounding."""
 PLACES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip."""
 REPLICAS: Final = 1
-"""Number of cuts, by replicas and largest first, with which all populations are placed on all tiles."""
+"""Number of replica counts, largest first, for which the search also starts with every population on all tiles."""
 LAYERS: Final = 24
 """Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
@@ -114,7 +114,7 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield states with every population on all tiles, with one cut: replicas with few samples each."""
+    """Yield states in which every population has the same cut, with many replicas of few samples, and is on all tiles."""
     known = dict.fromkeys(choice.cut for some in options for choice in some)
     for cut in known:
         if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:

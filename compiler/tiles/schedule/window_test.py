@@ -1,4 +1,4 @@
-"""The test for further windows: relays report how many they need, and the whole machine runs the maximum.
+"""The test for further windows: relays report how many they need, and all tiles run the maximum.
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. So tiles of every chip first compute the maximum over some relays of that chip,

@@ -38,9 +38,9 @@ NONE: Final = Streaming(0, 1.0)
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Fractions of a tile that blocks may fill, tried in this order until relays fit as well."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
-"""Fractions tried if rows of weights are packed; they are finer, because packing is used only when tiles are nearly full."""
+"""Fractions of a tile that blocks may fill if rows of weights are packed: finer steps, because tiles are then nearly full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""Fractions tried in a search that stops at the first placement that fits."""
+"""Fractions of a tile that blocks may fill, in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
 """Product of the changes that local search tries, the populations and the tiles of the chips in use: a few seconds on a laptop."""
 ROOMY: Final = 256
@@ -48,7 +48,7 @@ ROOMY: Final = 256
 EXACT_PRICES: Final = 8
 """Number of placements priced exactly, if their first prices only estimate the tables of indexed connections (to a few per cent)."""
 MIN_EXACT_PRICES: Final = 5
-"""Minimum of that number, used if exact prices take long: for many tiles with many iterations."""
+"""Minimum number of placements priced exactly, used if an exact price takes long: for many tiles with many iterations."""
 EXACT_WORK: Final = 1_200_000
 """Product of workers of the chips in use, iterations and exact prices; if it would be larger, fewer placements are priced exactly."""
 QUICK_EXACT_PRICES: Final = 2
@@ -61,9 +61,10 @@ that are priced exactly at once, the second for estimates, of which only the fas
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
-"""Bounds on the number of changes."""
+"""Bounds on the number of changes that local search tries."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes if events were measured: samples then differ, so tables of means predict the effect of a cut worse."""
+"""Factor for the number of changes that local search tries if events were measured: samples then differ, so tables of means are less
+accurate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +115,8 @@ class Search:
     def too_big_after_sequence(self) -> bool:
         """Whether no placement fits because of the update alone, so that segments do not help.
 
-        With segments, more neurons fit on a tile. But the gradients and weights of more neurons are more fragments, and so more code in
-        the update.
+        With segments, more neurons fit on a tile. But the gradients and weights of more neurons need more fragments, and so more code
+        in the update.
         """
         return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
 

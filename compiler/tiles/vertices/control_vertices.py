@@ -31,7 +31,7 @@ _LEFT: Final = one("output", "unsigned", "left", "number of further windows that
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")
 _MOST: Final = (
     run("input", "unsigned", "more", "number of further windows that each relay needs"),
-    run("output", "unsigned", "most", "the largest of these numbers"),
+    run("output", "unsigned", "most", "largest number of further windows that a relay needs"),
     constant("count", "number of relays that report"),
 )
 

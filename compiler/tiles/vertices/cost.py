@@ -71,7 +71,7 @@ class CodeletCost:
         value, sample_value
         A value of a run; in source gradients, its product for one sample.
     choice, sample_choice
-        The same for max pooling.
+        Max pooling: a value of a run; in source gradients, a chosen entry of one sample.
     """
 
     start: int = 0

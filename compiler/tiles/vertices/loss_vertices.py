@@ -48,8 +48,8 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bo
         *((_RECORDS,) if loss.reads_steps else ()),
         *_PLACES,
         _TARGETS if loss.columns else one("input", "int", "label", "The class of the sample."),
-        run("output", "float", "adjoint", "Laid out like the records."),
-        run("output", "float", "loss", "Sum over the steps of each worker." if loss.reads_steps else "Written by the first worker."),
+        run("output", "float", "adjoint", "Adjoints of the records, in the layout of the records."),
+        run("output", "float", "loss", "Sum over the steps of each worker." if loss.reads_steps else "The loss of the sample."),
         *_SIZES,
         *((LOSS_SCALE,) if scaled else ()),
     )

@@ -40,7 +40,7 @@ _SUM_PIECES: Final = (
 _WEIGHT_ROWS: Final = (
     run("input", "float", "pieces", "rows of weights, ordered by group of the target"),
     run("input", "unsigned", "runs", "runs of equal tiles of the target: number of tiles, columns, groups, and columns of each group"),
-    run("output", "float", "rows", "the same rows in the order of the target's neurons"),
+    run("output", "float", "rows", "rows of weights in the order of the target's neurons"),
     constant("count", "rows"),
     constant("outputs", "neurons of the target"),
     constant("length", "elements of `runs`"),
@@ -62,7 +62,7 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
     fields = (
         _RATES,
         run("inout", "float", "value", "parameters"),
-        run("inout", "float", "gradient", "the parameters' first gradient; afterwards the sum of all gradients"),
+        run("inout", "float", "gradient", "first gradient of each parameter; afterwards the sum of all gradients"),
         run("input", "float", "others", "all other gradients"),
         *(run("inout", "float", f"moment{n + 1}", "state of the optimiser") for n in range(moments)),
         *([KEPT] if accumulates and not clips else []),
@@ -97,9 +97,9 @@ def rounding_fields(rounding: Rounding | None, *, placed: bool = False) -> tuple
         return (run("inout", "float", REMAINDER, "remainders of rounding"),)
     if rounding != "stochastic":
         return ()
-    random = one("input", "int", "updates", "this update, counted from 1"), constant("key", "of the parameter's random numbers")
+    random = one("input", "int", "updates", "number of this update, from 1"), constant("key", "key of the parameter's random numbers")
     if placed:
-        return (*random, run("input", "unsigned", "places", "where each weight lies in the model's array"))
+        return (*random, run("input", "unsigned", "places", "position of each weight in the model's array"))
     return (
         *random,
         constant("begin", "index of the first weight within the group"),

@@ -52,7 +52,7 @@ _JOINED_STEP: Final = (
     constant("steps", "steps", "int"),
 )
 _SHOWN: Final = (
-    constant("lag", "number of iterations in which a step is shown", "int"),
+    constant("lag", "largest lag of the source's buses, in iterations", "int"),
     constant("before", "1 if a value before step 0 is stored, else 0"),
     constant("behind", "steps stored at a boundary", "int"),
 )
@@ -73,8 +73,8 @@ class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
     `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`:
-    a step may have more of these than the store has room for. `limited`: the number of spikes sent per step, and their choice, are set at
-    run time.
+    a step may have more of these neurons than the store has room for. `limited`: the number of spikes sent per step, and the key of their
+    random choice, are set at run time.
     """
 
     ids: Element
@@ -123,7 +123,7 @@ def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -
             run("input", "unsigned", "first", "first neuron of each tile"),
             run("input", "float", "now", "values that the source sent"),
         ]
-    fields += [run("output", "float", f"window{i}", "values of the step shown on the bus") for i in range(buses)]
+    fields += [run("output", "float", f"window{i}", "values of one step") for i in range(buses)]
     cost = costs["relay_values"]
     return VertexSpec("relay_values", tuple(fields), cost, value_loops(cost, joins=joins))
 
@@ -149,7 +149,7 @@ def relay_windows(
         )
     limited = joins and stored.limited
     if limited:
-        fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the choice"))
+        fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the random choice"))
         fields.append(run("inout", "unsigned", "dropped", "number of dropped spikes"))
     for index, window in enumerate(windows):
         fields += _first_window(stored, index, window)
@@ -201,8 +201,8 @@ def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletC
 
 def _offsets(buses: int) -> Iterator[FieldSpec]:
     for i in range(buses):
-        yield constant(f"offset{i}", "iteration in which the bus shows step 0", "int")
-        yield constant(f"last{i}", "last step shown on the bus", "int")
+        yield constant(f"offset{i}", "iteration whose window contains step 0", "int")
+        yield constant(f"last{i}", "last step written to a window", "int")
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
@@ -214,7 +214,7 @@ def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldS
 
 
 def _ends(way: FieldKind) -> FieldSpec:
-    return run(way, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive gradient")
+    return run(way, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive a gradient")
 
 
 def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, FieldSpec]:
@@ -259,7 +259,7 @@ def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
         constant(f"entries{i}", "capacity of the window in entries"),
         constant(f"support_room{i}", "capacity rounded up to whole words"),
         constant(f"kept{i}", "maximum spikes stored per step"),
-        run("inout", stored.ids, f"support_ids{i}", "ids of the neurons that receive gradient", 4),
+        run("inout", stored.ids, f"support_ids{i}", "ids of the neurons that receive a gradient", 4),
         run("inout", "unsigned", f"support_number{i}", "number of spikes and of all entries"),
         run("output", stored.ids, f"back_ids{i}", "ids of the neurons whose gradients return", 4),
         run("output", "unsigned", f"back_number{i}", "number of spikes and of all entries that return"),

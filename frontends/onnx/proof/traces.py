@@ -1,4 +1,4 @@
-"""Values in the file for the ports of recovered populations, step by step, for checking and verifying an import."""
+"""Values of the file that the ports of recovered populations must equal, step by step, for checking and verifying an import."""
 
 from __future__ import annotations
 

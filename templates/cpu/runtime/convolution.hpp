@@ -27,7 +27,7 @@ public:
   /// Results of a backward step; null: not needed.
   struct Found {
     float *weight, *bias;
-    /// Adjoint of the source and, unless null, lists of the source neurons that receive gradient.
+    /// Adjoint of the source and, unless null, lists of the source neurons that receive a gradient.
     Rows *adjoint;
     const Source *near;
   };

@@ -88,7 +88,7 @@ public:
   bool listed = false;
   /// Whether the lists contain values besides ids.
   bool valued = false;
-  /// Whether only the listed neurons may receive gradient, because dropped spikes receive none.
+  /// Whether only the listed neurons may receive a gradient, because dropped spikes receive none.
   bool only_listed = false;
   SpikeLimit limit;
 
@@ -96,7 +96,7 @@ public:
   double share() const;
   /// Lists the rows of step t, which follows the last listed step.
   void list_rows(const Worker &w, int t);
-  /// Removes neurons from the rows of `near` (neurons that receive gradient) if their spike of step t was dropped.
+  /// Removes neurons from the rows of `near` (neurons that receive a gradient) if their spike of step t was dropped.
   void forget_dropped(const Worker &w, int t, Source &near) const;
   List list(const Worker &w, int t, int b) const;
 };

@@ -13,7 +13,7 @@ GROUPS: Final = (1, 10, 50)
 QUICK_GROUPS: Final = (1, 50)
 SEEDS, QUICK_SEEDS = 5, 1
 REGIME: Final = (
-    "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 leaky neurons, 10 classes of that many output neurons, "
+    "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 leaky neurons, 10 classes of one or more output neurons, "
     "whose spikes are summed, batch 64, Adam, 10 epochs of 960 samples, snnc's program for the CPU, on this machine. "
 )
 

@@ -10,7 +10,7 @@ from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCH: Final = 32
 QUICK: Final = ("Leaky", "Synaptic", "RLeaky one to one", "RLeaky all to all", "Leaky, convolution")
-"""Without SLSTM and SConv2dLSTM, which take longest to map."""
+"""Models of a quick run, without SLSTM and SConv2dLSTM, which take longest to map."""
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
 
 
@@ -45,8 +45,8 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
 
 CAPTION: Final = (
     f"MNIST's size: 784 inputs, 1,000 hidden neurons (convolutions: 16 maps of 14 x 14), 10 outputs, T = 25, batch {BATCH}, Adam, one IPU "
-    "(GC200), assumed activity 5 %. float16: as many numbers as the network allows, of weights (rounded stochastically), the past and "
-    "deltas; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls more than time. "
+    "(GC200), assumed activity 5 %. float16: weights (rounded stochastically), histories and deltas, as far as the network "
+    "allows; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls more than time. "
 )
 TIME: Final = Figure(
     "precision",

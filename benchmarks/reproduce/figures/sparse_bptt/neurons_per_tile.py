@@ -29,8 +29,8 @@ FIGURE: Final = Figure(
     "neurons-per-tile",
     "2311.04386",
     "Training throughput over neurons per tile",
-    "SHD inputs (700), hidden layers that fill one IPU with that many neurons on each of its 1,471 tiles (three layers for every two "
-    "neurons), T = 100, "
+    "SHD inputs (700), hidden layers that fill one IPU with the given number of neurons on each of its 1,471 tiles (three layers "
+    "for every two neurons per tile), T = 100, "
     "batch 24, SGD, capacity 5 %. A point without a mark does not fit.",
     "neurons per tile",
     "samples/s",

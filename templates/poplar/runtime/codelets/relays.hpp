@@ -9,7 +9,7 @@ typedef unsigned __attribute__((may_alias)) Word;
 template <class Id> inline unsigned id_words(unsigned ids) { return (ids * sizeof(Id) + 3) / 4; }
 
 /// The three forms of a mask unit: spikes of 32 neurons, in one word; 16 neurons, with spikes in the upper half of a
-/// word and neurons that only receive gradient in the lower half; or both for 32 neurons, in two words. The first neuron is the highest bit.
+/// word and neurons that only receive a gradient in the lower half; or both for 32 neurons, in two words. The first neuron is the highest bit.
 enum class Mask { SPIKES, HALVES, PAIRS };
 
 /// A piece of a relay's mask for one worker; see relay_pieces() in populations.hpp.
@@ -22,7 +22,7 @@ struct Piece {
   return *reinterpret_cast<const Piece *>(&pieces[WORKERS + 1 + number * (sizeof(Piece) / sizeof(unsigned))]);
 }
 
-/// The ids that a worker finds: spikes from the start of its space upwards, neurons that only receive gradient from its end downwards.
+/// The ids that a worker finds: spikes from the start of its space upwards, neurons that only receive a gradient from its end downwards.
 struct Found {
   unsigned *up, *down;
   unsigned runs = 0, groups = 0, singles = 0, hits = 0;
@@ -75,7 +75,7 @@ struct Found {
   }
 };
 
-/// Returns the first id after a piece among the spikes (GRADIENT: the neurons that only receive gradient) of its sample; 0 if there is none.
+/// Returns the first id after a piece among the spikes (GRADIENT: the neurons that only receive a gradient) of its sample; 0 if there is none.
 template <bool GRADIENT>
 inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
   for (; number < tail; ++number)
