@@ -91,7 +91,7 @@ def test_recurrences_on_chip_agree_with_those_of_teams(neurons, batch, architect
     assert "teams of blocks" not in found[0][2].values()
     if architecture == "sm_90":
         # A trial on the device has found that they are right.
-        assert found[0][2]["products"] == "groups of four warps"
+        assert found[0][2]["products"] == "warpgroups"
     assert "teams of blocks" in found[1][2].values()
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
     for name, gradient in found[1][1].items():

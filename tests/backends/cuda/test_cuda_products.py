@@ -46,7 +46,7 @@ def built(folder, flags):
 
 
 def run(program, sizes, groups, order="forwards"):
-    """Return whether groups of warps multiply, and the lines that the check prints."""
+    """Return whether warpgroups multiply, and the lines that the check prints."""
     given = os.environ | {"SNNC_HOST_ORDER": order, "SNNC_WARPGROUPS": "1" if groups else "0"}
     said = subprocess.run([program, *map(str, sizes)], check=True, capture_output=True, text=True, env=given).stdout
     (multiplies, slices), *lines = [line.split() for line in said.splitlines()]
