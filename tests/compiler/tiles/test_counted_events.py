@@ -45,7 +45,7 @@ def counts_of(made: StepProgram, steps: int, samples: int) -> Counts:
 
 
 def shown(plan: Plan, bus_id: str, counts: Counts, k: int, sample: int, batch: int = 0) -> int:
-    """Events of a sample that a bus shows in iteration k."""
+    """Events of a sample in the window of a bus in iteration k."""
     bus = next(b for b in plan.buses if b.id == bus_id)
     stage = next((p.stage for p in plan.populations if p.id == bus.source), -1)
     t, rest = divmod(k - stage - bus.lag, plan.interval)
