@@ -12,7 +12,6 @@ from snnc.compiler.ir.plan_json import runs, unruns
 from snnc.compiler.tiles.errors import ReportOptionError
 
 CODES: Final[Mapping[str, str]] = {
-    "recompute: segment from I/O tiles": r"F0 segment\b",
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
     "recompute: test, level 1": r"FD1\b",
@@ -23,9 +22,6 @@ CODES: Final[Mapping[str, str]] = {
     "recompute: further windows": r"FG\b",
     "recompute: next windows": r"FN\b",
     "recompute: neurons": r"F2\b",
-    "forward: labels from I/O tiles": r"F0 labels\b",
-    "forward: inputs from I/O tiles": r"F0 inputs\b",
-    "forward: segment from I/O tiles": r"F0 segment\b",
     "forward: initial states": r"F0 initial\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
@@ -72,9 +68,10 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
-"""Patterns of the names of a phase's compute sets and copies in the emitted program, by phase name. A step of the profile
-belongs to the first phase that matches. A phase that runs twice uses the same compute sets both times. All decisions are counted
-together."""
+"""Pattern that matches the names of a phase's compute sets and copies in the emitted program, by name of the phase.
+
+A step of the profile belongs to the first phase that matches. A phase that runs twice uses the same compute sets both times. All
+decisions are counted together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
