@@ -23,7 +23,7 @@ class Bin:
     Give `steps` or `dt` alone, or `steps` with `dt` or `duration`:
 
     - ``steps, dt``: step k contains events from k dt until (k + 1) dt; later ones are dropped.
-    - ``steps, duration``: the same with ``dt = duration / steps``.
+    - ``steps, duration``: as with ``steps, dt``, where ``dt = duration / steps``.
     - ``dt``: as many steps as the sample needs; a batch has as many as its longest sample.
     - ``steps``: the time from the sample's first to its last event is divided into this many steps.
 

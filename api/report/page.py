@@ -21,11 +21,11 @@ from snnc.report.view import build_view
 SMALL = 0.2
 """Share of the memory limit below which the memory chart hides the limit."""
 FULLEST = 10
-"""Number of layers in the memory chart."""
+"""Maximum number of layers in the memory chart."""
 WIRES = 8
-"""Number of wires between IPUs in the table."""
+"""Maximum number of wires between IPUs in their table."""
 FLOWS = 10
-"""Number of flows in the table."""
+"""Maximum number of flows in their table."""
 LABELLED = 7.0
 """Minimum width of a block with a label, in per cent of the row."""
 

@@ -27,7 +27,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 SYNAPSES: Final = (Linear, Sparse, Conv, OneToOne)
 """Operations whose weights are synapses."""
 APART: Final = (Pool, Reduce, Scale)
-"""Operations counted separately."""
+"""Operations without synapses, whose arithmetic is counted separately."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Cell:
 
 
 def cells(plan: Plan, places: LayerPlaces) -> tuple[list[Cell], Grid]:
-    """Return the tile map: the colour shows the layer, its strength the memory."""
+    """Return the tile map: the hue of a tile shows its layer, the saturation its memory."""
     grid, memory = grid_of(plan.target), plan.tile_memory
     join = plan.target.tiles > JOINED
     found: list[Cell] = []
