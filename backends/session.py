@@ -231,7 +231,7 @@ class BackendSession:
         accumulate
             Number of parts into which the batch of an update is split. The parts run one after another and their gradients are summed, so
             a step needs the memory of one part only. The update equals that of the whole batch, up to rounding. An engine that was compiled
-            for one batch size runs this number of batches per update; its optimizer must have ``accumulate``.
+            for one batch size runs this number of batches per update; its optimiser must have ``accumulate``.
         validation
             ``(x, y)``, samples and labels, or a data set, on which the network is evaluated after each epoch. Processes that train
             together evaluate a share each.
@@ -273,7 +273,7 @@ class BackendSession:
         """
         self._check_open()
         if self.program.loss is None or self.program.optimizer is None:
-            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimiser; give both to train it.")
         warn_of_differences(self.program)
         order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)

@@ -26,7 +26,7 @@ class MemoryEstimate:
     segment
         Steps between two checkpoints; None if there are none.
     bytes
-        Predicted bytes, including parameters and optimizer moments.
+        Predicted bytes, including parameters and optimiser moments.
     card, seconds, kernels
         On a GPU: its name, the total seconds, and the time and bottleneck of each kernel launch.
     """

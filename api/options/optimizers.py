@@ -43,12 +43,12 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     name, _, numbers = first.lower().partition(":")
     if name.strip() not in KINDS:
         known = ", ".join(KINDS)
-        raise UnknownOptimizerError(f"the optimizer {text!r} is unknown; snnc has {known}, with numbers as in 'adam:0.001'.")
+        raise UnknownOptimizerError(f"the optimiser {text!r} is unknown; snnc has {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
     options = (*_OF_GROUPS, "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
-        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, but lr is {lr}; leave one of them out.")
+        raise OptionConflictError(f"the optimiser {text!r} has a learning rate, but lr is {lr}; leave one of them out.")
     if lr is not None:
         values["lr"] = lr
     return check_optimizer(kind(**values, groups=tuple(_group(text, group) for group in groups if group)))
@@ -58,7 +58,7 @@ def _group(text: str, group: str) -> Group:
     pattern, colon, numbers = group.rpartition(":")
     if not colon or not pattern.strip():
         raise UnknownOptimizerError(
-            f"the optimizer {text!r} has an invalid group {group!r}; write a name pattern, a colon and settings, as in "
+            f"the optimiser {text!r} has an invalid group {group!r}; write a name pattern, a colon and settings, as in "
             "'adam:0.001; *.bias: weight_decay=0; fc1.*: frozen'."
         )
     return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", *_OF_GROUPS, "frozen")))
@@ -82,7 +82,7 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
                 raise ValueError(part)
     except ValueError:
         takes = ", ".join((*ordered, *more))
-        raise UnknownOptimizerError(f"the optimizer {text!r} has invalid settings; {name} accepts {takes}.") from None
+        raise UnknownOptimizerError(f"the optimiser {text!r} has invalid settings; {name} accepts {takes}.") from None
     return found
 
 
@@ -106,7 +106,7 @@ def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimize
     if scale is None:
         return optimizer
     if optimizer.loss_scale is not None:
-        raise OptionConflictError(f"the optimizer has a loss_scale, but loss_scale is {scale}; leave one of them out.")
+        raise OptionConflictError(f"the optimiser has a loss_scale, but loss_scale is {scale}; leave one of them out.")
     try:
         return check_optimizer(replace(optimizer, loss_scale=_loss_scale(str(scale))))
     except ValueError:
@@ -129,15 +129,15 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
         raise OptionValueError(f"the learning rate is {optimizer.lr}; it must be a number above 0.")
     for name in _BELOW_ONE:
         if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
-            raise OptionValueError(f"{name} of the optimizer is {value}; it must be 0 or more and less than 1.")
+            raise OptionValueError(f"{name} of the optimiser is {value}; it must be 0 or more and less than 1.")
     added = [(what, getattr(of, what)) for of in (optimizer, *optimizer.groups) for what in ("weight_decay", "l1")]
     for what, value in added + [("lr of a group", g.lr) for g in optimizer.groups]:
         if value is not None and not 0 <= value < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {value}; it must be a number of 0 or more.")
+            raise OptionValueError(f"{what} of the optimiser is {value}; it must be a number of 0 or more.")
     positive = [("epsilon", getattr(optimizer, "epsilon", 1.0)), ("clip_value", optimizer.clip_value), ("clip_norm", optimizer.clip_norm)]
     for what, bound in positive + [("bound", of.bound) for of in (optimizer, *optimizer.groups)]:
         if bound is not None and not 0 < bound < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {bound}; it must be a number above 0.")
+            raise OptionValueError(f"{what} of the optimiser is {bound}; it must be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
         raise OptionValueError("nesterov looks ahead along the momentum, but momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
@@ -148,7 +148,7 @@ def _check_loss_scale(scale: object) -> None:
     if scale is None:
         return
     if not isinstance(scale, LossScale):
-        raise OptionValueError(f"loss_scale of the optimizer is {scale!r}; give snnc.LossScale({scale!r}), or None for no scaling.")
+        raise OptionValueError(f"loss_scale of the optimiser is {scale!r}; give snnc.LossScale({scale!r}), or None for no scaling.")
     for what, value, most in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
         if not 0 < value < most or (what == "growth" and value < 1):
             raise OptionValueError(f"{what} of the loss scale is {value}; factor must be above 0, growth 1 or more, backoff in 0 … 1.")
@@ -191,5 +191,5 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
                 and not optional
                 and not (isinstance(value, bool) if flag else number)
             ):
-                raise ValueError(f"{field.name} of the optimizer is {value!s:.60}")
+                raise ValueError(f"{field.name} of the optimiser is {value!s:.60}")
     return made

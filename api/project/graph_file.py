@@ -83,7 +83,7 @@ class SavedModel:
         self.graph = self._graph()
 
     def program(self, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
-        """Return the step program, with the given loss and optimizer.
+        """Return the step program, with the given loss and optimiser.
 
         Raises
         ------

@@ -91,7 +91,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; remove this from the "
-                "optimizer, or compile for the machine itself."
+                "optimiser, or compile for the machine itself."
             )
         if varying := [i.label for i in program.inputs if i.varies]:
             raise UnsupportedOnPopTorchError(

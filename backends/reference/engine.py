@@ -132,7 +132,7 @@ class ReferenceEngine:
 
     def _state(self) -> OptimizerState:
         if self._optimizer is None:
-            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimiser; give both to train it.")
         return self._optimizer
 
     def gradients(self) -> dict[str, Array]:

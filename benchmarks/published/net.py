@@ -93,7 +93,7 @@ class PublishedNet:
                 f"gradients a sample, so give {PRIVATE_COPIES} or more."
             )
         if self.optimizer not in MOMENTS:
-            raise PublishedOptionError(f"the optimizer {self.optimizer!r} is not known; the benchmark scripts use {' or '.join(MOMENTS)}.")
+            raise PublishedOptionError(f"the optimiser {self.optimizer!r} is not known; the benchmark scripts use {' or '.join(MOMENTS)}.")
 
     @property
     def widths(self) -> tuple[int, ...]:

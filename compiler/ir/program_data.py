@@ -45,7 +45,7 @@ FindArray: TypeAlias = Callable[[Any], Array]
 
 
 def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
-    """Return `program` without its loss and optimizer as JSON types; `store` is called for each array."""
+    """Return `program` without its loss and optimiser as JSON types; `store` is called for each array."""
     shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
 
     def encode(hint: Any, value: Any, listed: bool = True) -> Any:

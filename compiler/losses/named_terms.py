@@ -75,7 +75,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     if kind not in REGULARISERS or read not in REGULARISED:
         known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in REGULARISED)
         raise UnknownLossError(
-            f"the regulariser {name!r} is unknown; use one of {known}. Regularisers of weights are settings of the optimizer: l1, "
+            f"the regulariser {name!r} is unknown; use one of {known}. Regularisers of weights are settings of the optimiser: l1, "
             "weight_decay and bound, for all parameters or a group."
         )
     # Rates are not negative, so they need no absolute value, and silent neurons also have a derivative.

@@ -59,7 +59,7 @@ def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
     for group in optimizer.groups:
         if not any(group_of(optimizer, label) is group for label in labels):
             raise EmptyGroupError(
-                f"the group {group.pattern!r} of the optimizer matches no parameter that earlier groups do not match; parameters are "
+                f"the group {group.pattern!r} of the optimiser matches no parameter that earlier groups do not match; parameters are "
                 f"{', '.join(labels)}."
             )
 

@@ -26,7 +26,7 @@ CASES = {make.__name__: make for make in NETS} | {"SLSTM": lambda random: of_mod
 
 
 def program_of(name):
-    """Return a network with its loss and optimizer; tests that use the same combination share the build."""
+    """Return a network with its loss and optimiser; tests that use the same combination share the build."""
     at = list(CASES).index(name)
     output = None if name in ("several_inputs", "SLSTM") else "y"
     return lower(CASES[name](np.random.default_rng(3)), loss=parse_loss(LOSSES[at % 5]), optimizer=OPTIMIZERS[at % 3], loss_output=output)

@@ -125,7 +125,7 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
     if numbers or number is None:
         labels = " and ".join(repr(net.program.parameters[name].label) for name in names)
         raise UnsupportedOnPoplarError(
-            f"the parameters {labels} of an indexed connection are updated by one vertex, but groups of the optimizer give them different "
+            f"the parameters {labels} of an indexed connection are updated by one vertex, but groups of the optimiser give them different "
             "settings, or freeze one of them; put both in one group."
         )
     return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"

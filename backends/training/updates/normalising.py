@@ -117,7 +117,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             check_normalised(program, "this target")
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise NormalisationError("the optimizer has loss_scale, but statistics of a batch need unscaled gradients; omit it.")
+            raise NormalisationError("the optimiser has loss_scale, but statistics of a batch need unscaled gradients; omit it.")
         super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)
@@ -311,7 +311,7 @@ def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
         if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
             raise NormalisationError(
                 f"the gain and the bias after {info.label!r} must both be trained: their gradients are needed for that of its statistics. "
-                "Remove them from the frozen groups of the optimizer."
+                "Remove them from the frozen groups of the optimiser."
             )
         (scaled,) = after
         assert scaled.weight is not None

@@ -100,7 +100,7 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
         )
     if not accumulates(engine):
         raise TrainingOptionError(
-            f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimizer that "
+            f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimiser that "
             "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
         )
     return engine

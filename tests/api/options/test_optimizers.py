@@ -72,7 +72,7 @@ def test_a_project_of_before_is_read_and_a_plain_one_is_written_as_before():
     assert to_data(Adam(0.01)) == {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "name": "adam"}
     assert from_data({"lr": 0.1, "momentum": 0.5, "name": "sgd"}) == SGD(0.1, 0.5)
     for broken in ({"lr": "0.1", "name": "sgd"}, {"lr": 0.1, "name": "sgd", "nesterov": 1}):
-        with pytest.raises(ValueError, match="of the optimizer is"):
+        with pytest.raises(ValueError, match="of the optimiser is"):
             from_data(broken)
 
 
