@@ -23,7 +23,7 @@ public:
   /// Adds the gradient of the weight over steps first ... last - 1, whose deltas are stored; `fresh`: overwrites the gradient instead.
   void weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,
                        bool fresh, Scratch &scratch) const;
-  /// The same for the samples of all workers, in order, and only for the rows in part `part` of `parts` equal parts.
+  /// Adds the gradient over the samples of all workers, in order, for the rows in part `part` of `parts` equal parts.
   void shared_gradient(const std::vector<Worker> &workers, int part, int parts, const Source &source, int delay, const Rows &delta,
                        int first, int last, float *gradient, bool fresh, Scratch &scratch) const;
 

@@ -46,7 +46,7 @@ inline void round_at_random(Parameter &weight, Changed part, const Panels &panel
   }
 }
 
-/// The same for weights of other connections; the parameter contains their positions.
+/// Rounds the weights of connections that are not dense; the parameter contains their positions.
 inline void round_at_random(Parameter &weight, Changed part, unsigned key, int update) {
   const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i)

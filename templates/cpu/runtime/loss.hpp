@@ -9,7 +9,7 @@ namespace snnc {
 /// Returns the loss of sample `b`, divided by the number of samples `batch`, and writes the adjoint of its record. Losses whose adjoint is
 /// the same at every step write only one row.
 float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label);
-/// The same for targets other than one class per sample: `targets` are those of the sample.
+/// As above, for targets other than one class per sample; `targets` are those of the sample.
 float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, const float *targets);
 
 } // namespace snnc

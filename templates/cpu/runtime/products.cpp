@@ -45,7 +45,7 @@ template <int N, bool VALUED, class T> void spread_row_of(const T *row, float *r
   }
 }
 
-/// The same for a row that does not fit in registers and is read from the L1 cache.
+/// Adds a row to all listed rows; the row does not fit in registers and is read from the L1 cache.
 template <bool VALUED, class T> void spread_long_row(const T *row, int vectors, float *rows, std::size_t stride, const List &list) {
   for (std::size_t e = 0; e < list.count; ++e) {
     float *to = rows + list.ids[e] * stride;

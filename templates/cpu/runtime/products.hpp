@@ -34,7 +34,7 @@ using View = ViewOf<float>;
 void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const float *b, std::size_t b_stride, float *c, std::size_t c_stride);
 void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c,
                  std::size_t c_stride);
-/// The same for pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
+/// c += a b for pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
 void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride,
                  float *c, std::size_t c_stride);
 

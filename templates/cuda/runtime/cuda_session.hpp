@@ -77,7 +77,7 @@ struct Parameter {
 
   /// Allocates partial sums of the gradient, with as many slices of rows as keep all warps busy.
   void slice(std::size_t items, std::size_t rows, std::size_t warps);
-  /// The same for slices of a given number of rows; 0: a single slice.
+  /// Allocates partial sums of the gradient for slices of `rows_of_slice` rows; 0: a single slice.
   void slice_by(int rows_of_slice, std::size_t rows);
 };
 
@@ -146,7 +146,7 @@ protected:
   virtual std::string sharing() const = 0;
   /// Returns the number of kernels of a training step, as counted by timed().
   virtual int kernels() const = 0;
-  /// The time of a kernel begins, if kernels are timed.
+  /// Starts the timer of a kernel, if kernels are timed.
   void timed(int kernel) { times.begin(kernel); }
   /// Returns the steps of a segment without a backward pass, such that the sums outside the time loop need at most SCRATCH_FLOATS.
   virtual int most_steps_at_once() const = 0;

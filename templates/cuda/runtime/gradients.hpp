@@ -22,7 +22,7 @@ struct Slices {
     float &place = at(slice, number);
     place = more ? place + sum : sum;
   }
-  /// The same for a sum over all segments.
+  /// Returns these slices for a sum over all segments.
   DEVICE Slices whole() const { return {data, count, numbers, length, false}; }
   DEVICE int first(int slice, int rows) const { return least(rows, slice * length); }
 };

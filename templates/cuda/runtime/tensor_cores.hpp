@@ -99,7 +99,7 @@ template <class Half, class Number> struct NumberRow {
   }
 };
 
-/// The same for spikes: 0 or 1.
+/// A row of spikes (0 or 1) of a lane's sample as factors of a fragment.
 template <class Half> struct SpikeRow {
   static constexpr bool SCALED = false;
   const std::uint32_t *words;
@@ -153,7 +153,7 @@ DEVICE void add_fragments(const Item<TILE> &item, int port, const Row &left, int
   sync_warp();
 }
 
-/// The same for rows of numbers.
+/// Adds to the sums as add_fragments does, for rows of numbers.
 template <class Half, int TILE, class Number>
 DEVICE void add_half_product(const Item<TILE> &item, int port, const Matrix<Number> &left, int depth, const Fragments &matrix) {
   const int group = item.lane / 4;

@@ -59,7 +59,7 @@ public:
     runs = true;
     used = 0;
   }
-  /// The time of a kernel begins, and that of the previous one ends; a negative number is not counted.
+  /// Stops the timer of the previous kernel and starts that of `kernel`; a negative number is not timed.
   void begin(int kernel) {
     if (runs)
       mark(kernel);

@@ -106,7 +106,7 @@ DEVICE std::uint32_t bits_between(const std::uint32_t *words, int first, int cou
   return static_cast<std::uint32_t>(found >> shift) & ~0u >> (32 - count);
 }
 
-/// The same for up to 64 bits.
+/// Returns bits first ... first + count - 1 (`count` is 1 to 64) of a row of words.
 DEVICE std::uint64_t long_bits(const std::uint32_t *words, int first, int count) {
   const std::uint32_t *from = words + static_cast<std::uint32_t>(first) / 32;
   const int shift = static_cast<int>(static_cast<std::uint32_t>(first) % 32), upto = shift + count;

@@ -56,7 +56,7 @@ void whole_forward(const float *numbers, int rows, const PreparedWeights &weight
 
 /// sums[row][input] = sum over outputs of deltas[row + shift][output] * weights[input][output]; rows from `limit` on count as 0.
 void whole_back(const float *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums);
-/// The same for 16-bit rows, which are padded to an even length.
+/// As above, for 16-bit rows, which are padded to an even length.
 void whole_back(const Short<BFloat16> *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums);
 
 /// Returns the rows per slice of a gradient; it is the same on all devices.

@@ -12,7 +12,7 @@
 
 namespace snnc {
 
-/// Whether single warps (mma.sync) multiply, or groups of four (wgmma) if a result has enough columns.
+/// Whether single warps (mma.sync) multiply, or warpgroups of four warps (wgmma) if a result has enough columns.
 enum class By { WARPS, GROUPS };
 
 constexpr int WIDE = TILE_COLUMNS, NARROW = FEW_COLUMNS;

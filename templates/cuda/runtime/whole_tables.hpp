@@ -27,7 +27,7 @@ void gather_largest(const Ends &ends, const Wires &by_target, const WholeRows &f
 void gather_largest_back(const Ends &ends, const Wires &by_target, const Wires &by_source, const WholeRows &from, const float *deltas,
                          int shift, int limit, const WholeSums &to);
 
-/// The same if no source is in two windows; sources outside all windows are not changed.
+/// Computes the sums of gather_largest_back if no source is in two windows; sources outside all windows are not changed.
 void spread_largest(const Ends &ends, const Wires &by_target, const WholeRows &from, const float *deltas, int shift, int limit,
                     const WholeSums &to);
 

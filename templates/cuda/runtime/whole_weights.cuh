@@ -45,7 +45,7 @@ template <int PARTS> struct PreparedRow {
 
 /// Returns the depths of pair `at` in the order for spikes: bits of a word that are 16 apart.
 DEVICE int spike_depth(int at, int second) { return at + 16 * second; }
-/// The same for numbers, which lanes read four at a time.
+/// Returns the depths of pair `at` in the order for numbers, which lanes read four at a time.
 DEVICE int number_depth(int at, int second) { return at / 8 * 16 + at % 4 * 4 + at / 4 % 2 * 2 + second; }
 
 /// The large part of a weight is a multiple of 2^-11 of the range of its column, so sums of large parts are exact. The small part has 12 more bits.

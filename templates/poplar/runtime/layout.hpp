@@ -46,10 +46,10 @@ public:
   /// [inputs][count] for each group: weights, with columns in pairs (see order_of_weights).
   Parts weights(const Population &p, const char *name, std::size_t inputs);
 
-  /// The same as half.
+  /// Weights as in `weights`, stored as half.
   Parts half_weights(const Population &p, const char *name, std::size_t inputs);
 
-  /// The same for each block: sums over its samples.
+  /// Sums over the samples of each block, in the order of `weights`.
   Sums block_weights(const Population &p, const char *name, std::size_t inputs);
 
   /// Each group's share of `values`, for optimiser values.
@@ -79,7 +79,7 @@ public:
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons are exchanged as one piece.
   Matrix matrix(const Population &p, const char *name);
 
-  /// The same as half; blocks have an even number of samples, so that two samples share a word.
+  /// A matrix as in `matrix`, stored as half; blocks have an even number of samples, so that two samples share a word.
   Matrix half_matrix(const Population &p, const char *name);
 
   /// [tiles][samples][row], written by blocks for relays.
@@ -104,7 +104,7 @@ public:
   /// [outputs] for each neuron of each group: the rows of outgoing weights are stored with their source.
   Parts source_rows(const Population &p, const char *name, std::size_t outputs);
 
-  /// The same as half, in rows of even length.
+  /// Rows as in `source_rows`, stored as half, in rows of even length.
   Parts half_source_rows(const Population &p, const char *name, std::size_t outputs);
 
   /// One half value per neuron of each group: the weights of one-to-one connections, stored with their source.
@@ -126,7 +126,7 @@ public:
   /// `each` elements on each tile of a table.
   Parts on_tiles(const Table &tiles, const poplar::Type &type, const char *name, std::size_t each);
 
-  /// The same constants on each tile of a table.
+  /// Equal constants on each tile of a table.
   std::vector<poplar::Tensor> constants_on_tiles(const Table &tiles, const std::vector<unsigned> &values);
 
   /// Returns the rows of a block's neurons, from `offset` on, for its samples.
@@ -176,7 +176,7 @@ Order order_of_records(const Population &p, std::size_t steps, std::size_t batch
 /// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
 
-/// The same stored as half, in rows of even length.
+/// [batch][n], stored as half in rows of even length, for each block.
 Order order_of_half_states(const Population &p);
 
 /// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then, if the number is odd, all rows of the last column.
@@ -185,7 +185,7 @@ Order order_of_weights(const Population &p, std::size_t inputs);
 /// [n], stored with the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
 
-/// The same order, with the elements of each group padded to an even number.
+/// Returns `order` with the elements of each group padded to an even number.
 Order padded(const Population &p, const Order &order);
 
 /// [n], stored for each replica of a population.

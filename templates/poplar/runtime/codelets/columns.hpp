@@ -207,7 +207,7 @@ template <class Use> inline unsigned each_nonzero_row(const float *values, unsig
   return used;
 }
 
-/// Returns the number of such rows of all samples.
+/// Returns the number of rows that each_nonzero_row visits, over all samples.
 [[maybe_unused]] inline unsigned long nonzero_rows(const float *values, unsigned width, unsigned samples) {
   unsigned long found = 0;
   for (unsigned s = 0; s < samples; ++s)
@@ -292,7 +292,7 @@ template <bool ALIGNED> struct ChooseSamples<0, ALIGNED> {
   template <class... All> static void run(All...) {}
 };
 
-/// The same for all samples, with SAMPLE_SWEEP pairs at a time in registers.
+/// add_some_samples for all samples, with SAMPLE_SWEEP pairs at a time in registers.
 template <bool ALIGNED, class Delta, class Weight>
 __attribute__((noinline)) void add_products_of_samples(const Delta *rows, unsigned batch, const Weight *weights, unsigned outputs,
                                                        float *sums, unsigned samples, unsigned step) {
@@ -321,7 +321,7 @@ add_dots(const Delta *__restrict rows, const Weight *__restrict weights, unsigne
                (outputs % 2 != 0 ? static_cast<float>(rows[outputs - 1]) * static_cast<float>(weights[c * stride + outputs - 1]) : 0.0f);
 }
 
-/// The same for all columns of a block with one sample: four columns at a time share their loads of the deltas.
+/// Adds the dot products of all columns of a block with one sample: four columns at a time share the loads of the deltas.
 template <bool ALIGNED, class Delta, class Weight> __attribute__((noinline)) void
 add_dots_of_columns(const Delta *rows, const Weight *weights, unsigned outputs, unsigned stride, float *sums, unsigned count) {
   unsigned c = 0;

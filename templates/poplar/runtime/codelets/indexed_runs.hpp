@@ -61,7 +61,7 @@ template <class Id, class Use>
   }
 }
 
-/// The same if rows have keys; both events and keys ascend.
+/// Calls use(row) for the row whose key is the id of an event; both events and keys ascend.
 template <class Id, class Number, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, Trips &trips, const Use &use) {
   unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], trips) : events;

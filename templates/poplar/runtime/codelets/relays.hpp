@@ -234,7 +234,7 @@ struct Copied {
   unsigned words = 0, runs = 0;
 };
 
-/// Copies such a share of `words` words.
+/// Copies a worker's share (see each_share) of `words` words.
 template <class Value>
 __attribute__((noinline)) Copied copy_share(const Value *from, Value *to, unsigned words, unsigned first, unsigned span) {
   Copied copied;
@@ -244,7 +244,7 @@ __attribute__((noinline)) Copied copy_share(const Value *from, Value *to, unsign
   return copied;
 }
 
-/// Copies such a share of `ids` ids, rounded up to whole words.
+/// Copies a worker's share of `ids` ids, rounded up to whole words.
 template <class Id> inline Copied copy_ids(const Id *from, Id *to, unsigned ids, unsigned first, unsigned span) {
   return copy_share(reinterpret_cast<const Word *>(from), reinterpret_cast<Word *>(to), id_words<Id>(ids), first, span);
 }
