@@ -74,7 +74,7 @@ def portable_copy(source: Path, folder: Path) -> Path:
 
 
 def without_comments(text: str, headers: Path, own: Path) -> str | None:
-    """Return codelets without comments and empty lines: two with the same result compile to the same code.
+    """Return codelets without comments and empty lines: codelets with equal results compile to equal code.
 
     Parameters
     ----------

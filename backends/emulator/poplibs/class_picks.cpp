@@ -19,7 +19,7 @@ struct ClassPick {
 };
 template <class Archive> void describe(Archive &a, ClassPick &p) { a(p.type)(p.smallest); }
 
-/// The first of equal numbers wins.
+/// Stores the largest (smallest) number and its label; of equal numbers, the first.
 template <class T> void pickFrom(const State &state, bool smallest) {
   using Compared = std::conditional_t<std::is_integral_v<T>, T, float>;
   const T *values = state.slots[0].as<T>();

@@ -44,7 +44,7 @@ struct Ring {
   unsigned size, stride, replicas;
 
   unsigned position(unsigned replica) const { return replica / stride % size; }
-  /// Each replica sends to the one that is `by` further in its own group.
+  /// The receiver of each replica's data: the replica that is `by` positions further in its group.
   std::map<unsigned, unsigned> next(unsigned by) const {
     std::map<unsigned, unsigned> found;
     for (unsigned r = 0; r < replicas; ++r)
@@ -53,7 +53,7 @@ struct Ring {
   }
 };
 
-/// CONSECUTIVE: neighbours; ORTHOGONAL: at a distance of the number of groups; size 0: all replicas.
+/// The replicas of a group. CONSECUTIVE: neighbours; ORTHOGONAL: at a distance of the number of groups; size 0: all replicas.
 Ring ringOf(const Graph &graph, const CommGroup &group, const std::string &name) {
   const unsigned n = graph.getReplicationFactor();
   if (group.type == CommGroupType::ALL || group.size == 0)

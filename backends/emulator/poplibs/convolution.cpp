@@ -100,7 +100,7 @@ template <class F> void forEachTap(const ConvParams &p, F &&f) {
   }
 }
 
-/// [groups, batch x result field, channels x kernel elements]
+/// The inputs as a matrix: [groups, batch x result field, channels x kernel elements].
 Tensor columns(Graph &graph, const Tensor &in, const ConvParams &p) {
   const Tensor field = transformedInput(graph, in, p);
   std::vector<Tensor> met;
@@ -112,7 +112,7 @@ Tensor columns(Graph &graph, const Tensor &in, const ConvParams &p) {
   return all.reshape({p.numConvGroups, p.batchSize * all.dim(2), p.inputChannelsPerConvGroup * all.dim(4)});
 }
 
-/// [groups, channels x kernel elements, output channels]
+/// The weights as a matrix: [groups, channels x kernel elements, output channels].
 Tensor rowsOf(const Tensor &weights, const ConvParams &p) {
   Tensor kept = weights;
   for (unsigned i = 0; i < p.getNumFieldDims(); ++i)
@@ -132,7 +132,7 @@ Shape weightShape(const ConvParams &p) {
   return joined({p.numConvGroups, p.outputChannelsPerConvGroup, p.inputChannelsPerConvGroup}, p.kernelShape);
 }
 
-/// Of the result before zero padding.
+/// The shape of the result before zero padding.
 Shape innerShape(const ConvParams &p) {
   Shape shape = p.getOutputFieldShape();
   for (unsigned i = 0; i < shape.size(); ++i)
@@ -197,7 +197,7 @@ Tensor calculateWeightDeltas(Graph &graph, const Tensor &zDeltas, const Tensor &
     inner = inner.slice(params.outputTransform.paddingLower[i], inner.dim(i + 2) - params.outputTransform.paddingUpper[i], i + 2);
   for (unsigned i = 0; i < params.getNumFieldDims(); ++i)
     if (params.kernelTransform.truncationLower[i] || params.kernelTransform.truncationUpper[i])
-      throw poputil::poplibs_error(name + ": gradients of kernels that are cut off are not there");
+      throw poputil::poplibs_error(name + ": the emulator has no gradients for truncated kernels");
   const std::size_t field = inner.numElements() / params.batchSize / params.getNumOutputChans();
   const Tensor byGroup = inner.reshape({params.batchSize, params.numConvGroups, params.outputChannelsPerConvGroup, field}).dimShuffle({1, 2, 0, 3});
   const Tensor rows = byGroup.reshape({params.numConvGroups, params.outputChannelsPerConvGroup, params.batchSize * field});

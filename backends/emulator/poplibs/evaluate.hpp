@@ -16,7 +16,7 @@ namespace poplibs {
 struct Instruction {
   popops::expr::Node::Kind kind;
   int op;
-  /// Of the operands, and of the result.
+  /// Types of the operands and of the result.
   Type from, type;
   std::uint16_t to = 0, a = 0, b = 0, c = 0;
   float real = 0;

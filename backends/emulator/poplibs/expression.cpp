@@ -104,7 +104,7 @@ private:
     return found;
   }
 
-  /// These take their second operand in float, regardless of the first one's type.
+  /// Whether an operation takes its second operand in float, whatever the type of the first.
   static bool isConvertible(const Node &node) {
     return node.kind == Node::Kind::Binary && (BinaryOpType(node.op) == BinaryOpType::VARIANCE_TO_INV_STD_DEV ||
                                                BinaryOpType(node.op) == BinaryOpType::INV_STD_DEV_TO_VARIANCE);
@@ -221,7 +221,7 @@ private:
   std::vector<Type> types_;
 };
 
-/// Different numbers have different texts.
+/// A number as text; different numbers have different texts.
 std::string exact(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%a", value);

@@ -191,7 +191,7 @@ poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, cons
 
 namespace {
 
-/// Added to `numCorrect`.
+/// Adds the number of correctly classified rows to `numCorrect`.
 void countRight(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &numCorrect, Sequence &prog, const std::string &name) {
   const Tensor best = argMax(graph, modelOutputs, prog, name + "/Best");
   const Tensor right = outputLike(graph, numCorrect.elementType(), best.shape(), {best}, name + "/Right");

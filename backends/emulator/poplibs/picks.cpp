@@ -39,7 +39,7 @@ std::vector<Tensor> rowOperands(Graph &graph, const Tensor &params, const Tensor
 Tensor anyOf(Graph &graph, const Any &found, const Tensor &src, Sequence &prog, const std::string &name) {
   requireLibrary(graph, "popops");
   if (src.elementType() != poplar::FLOAT && src.elementType() != poplar::HALF)
-    throw poputil::poplibs_error(name + ": elements of type " + src.elementType().toString() + " are numbers always");
+    throw poputil::poplibs_error(name + ": elements of type " + src.elementType().toString() + " are never NaN");
   const Tensor flat = src.flatten(), each = outputLike(graph, poplar::BOOL, flat.shape(), {flat}, name + "/each");
   mapTo(graph, found, {flat}, each, prog, name);
   return reduce(graph, each, {0}, ReduceParams(Operation::LOGICAL_OR), prog, name);

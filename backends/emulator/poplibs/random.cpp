@@ -40,7 +40,7 @@ std::uint64_t mixed(std::uint64_t x) {
 
 struct Source {
   std::uint64_t key, count = 0;
-  /// In [0, 1).
+  /// A random number in [0, 1).
   double uniform() { return double(mixed(key ^ mixed(count++)) >> 11) * 0x1p-53; }
   double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586 * uniform()); }
 };

@@ -57,7 +57,7 @@ struct Recurrence {
 inline Tensor sideBySide(const Tensor &weights) {
   return weights.dimShuffle({1, 0, 2}).reshape({weights.dim(1), weights.dim(0) * weights.dim(2)});
 }
-/// The inverse.
+/// The inverse of sideBySide.
 inline Tensor oneByOne(const Tensor &weights, std::size_t units) {
   return weights.reshape({weights.dim(0), units, weights.dim(1) / units}).dimShuffle({1, 0, 2});
 }

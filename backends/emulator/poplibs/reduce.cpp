@@ -109,7 +109,7 @@ double combine(Operation op, double a, double b) {
   return std::isinf(high) ? high : high + std::log(std::exp(a - high) + std::exp(b - high));
 }
 
-/// In float, like vertices of an IPU.
+/// Reduces rows in float, as vertices of an IPU do.
 float accumulateReals(const RowLengths &rows, const char *from, std::size_t n) {
   constexpr std::size_t block = 128;
   float buffer[block], value = float(identity(rows.op));
@@ -401,7 +401,7 @@ void checkOutput(const Tensor &out, std::vector<std::size_t> shape, const std::s
   for (std::vector<std::size_t> *sizes : {&shape, &given})
     sizes->erase(std::remove(sizes->begin(), sizes->end(), 1), sizes->end());
   if (given != shape)
-    throw poputil::poplibs_error(name + ": the output has shape " + out.shapeToString() + ", not that of what is left");
+    throw poputil::poplibs_error(name + ": the output has shape " + out.shapeToString() + ", not that of the dimensions that remain");
 }
 
 } // namespace

@@ -45,7 +45,7 @@ template <class T> bool holds(const std::vector<T> &list, std::size_t value) {
                                " do not fit an operand of shape " + operand.shapeToString());
 }
 
-/// [n, places]: one row a window.
+/// Indices as [n, places]: one row for each window.
 Tensor rowsOf(const Tensor &indices, std::size_t vectorDim, const std::string &name) {
   if (vectorDim > indices.rank())
     throw poputil::poplibs_error(name + ": dimension " + std::to_string(vectorDim) + " of indices of shape " + indices.shapeToString());

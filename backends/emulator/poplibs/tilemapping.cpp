@@ -15,7 +15,7 @@ using poplar::Tensor;
 
 namespace {
 
-/// The maximum number of tiles that can each have the minimum; the grains are distributed as evenly as possible.
+/// Ranges of elements for each tile: on as many tiles as can each have `least` elements, in grains, as evenly as possible.
 std::vector<std::vector<Interval>> linear(unsigned tiles, std::size_t elements, std::size_t least, std::size_t grain) {
   std::vector<std::vector<Interval>> mapping(tiles);
   grain = std::max<std::size_t>(1, grain);

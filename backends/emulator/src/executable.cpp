@@ -19,7 +19,7 @@ namespace poplar {
 namespace core {
 namespace {
 
-/// "Magic", version of the format, length and check sum of the rest.
+/// Header of a file: magic number, version of the format, length and check sum of the rest.
 constexpr char magic[8] = {'S', 'N', 'N', 'C', 'E', 'X', 'E', '\n'};
 constexpr std::uint32_t formatVersion = 1;
 

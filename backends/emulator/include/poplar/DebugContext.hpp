@@ -28,7 +28,7 @@ public:
   DebugInfo(const DebugContext &context, std::string api);
   DebugInfo(const DebugInfo &) = delete;
   DebugInfo &operator=(const DebugInfo &) = delete;
-  /// Writes it to the file of initializeStreamer.
+  /// Writes the record to the file of initializeStreamer.
   virtual ~DebugInfo();
   DebugId getId() const { return id_; }
   DebugId getParentId() const { return parent_; }

@@ -28,7 +28,7 @@ public:
   bool attach(const OptionFlags &) const { return true; }
   bool isAttached() const { return true; }
   void detach() const {}
-  /// The same machine with fewer tiles on each IPU.
+  /// This machine with fewer tiles on each IPU.
   Device createVirtualDevice(unsigned tilesPerIPU) const {
     if (tilesPerIPU == 0 || tilesPerIPU > target_.getTilesPerIPU())
       throw invalid_machine_model("a virtual device of " + std::to_string(tilesPerIPU) + " tiles an IPU; there are " +

@@ -103,7 +103,7 @@ public:
   /// One row of a remote buffer; each replica has its own buffer.
   void copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
   void copyFromRemoteBuffer(const std::string &handle, void *values, std::uint64_t repeatIndex, unsigned replicaIndex = 0);
-  /// The same with the end of the values, whose number is checked.
+  /// As above, with the end of the values, whose number is checked.
   template <class T>
   void copyToRemoteBuffer(ArrayRef<T> values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex = 0) {
     requireRow(handle, values.size() * sizeof(T));
@@ -122,7 +122,7 @@ public:
   static TimerTimePoint getTimeStamp() { return {std::chrono::steady_clock::now()}; }
   /// Logs a host time if $POPLAR_LOG_LEVEL is INFO or more detailed.
   void reportTiming(const std::string &timerName, const TimerTimePoint &start, const TimerTimePoint &end);
-  /// The same as text.
+  /// These times as text.
   static std::string reportTiming(const TimerTimePoint &start, const TimerTimePoint &end);
 
   /// Cycles and similar numbers are always counted.

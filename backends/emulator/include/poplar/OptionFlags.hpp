@@ -35,7 +35,7 @@ private:
 /// Adds options from a JSON object of texts, numbers and booleans to `flags`; throws parse_error.
 void readJSON(const std::string &text, OptionFlags &flags);
 void readJSON(std::istream &stream, OptionFlags &flags);
-/// The same from an environment variable; no effect if it is not set.
+/// Adds options from an environment variable that contains such an object; no effect if it is not set.
 void readJSONFromEnv(const std::string &variable, OptionFlags &flags);
 std::ostream &operator<<(std::ostream &stream, const OptionFlags &flags);
 

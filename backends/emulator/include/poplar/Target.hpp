@@ -71,7 +71,7 @@ public:
     return type_ == other.type_ && arch_ == other.arch_ && numIPUs_ == other.numIPUs_ && tilesPerIPU_ == other.tilesPerIPU_;
   }
   bool operator!=(const Target &other) const { return !(*this == other); }
-  /// The same machine with fewer tiles.
+  /// This machine with fewer tiles.
   Target createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const;
 
   /// Emulator extension: the parameters of the cost model.

@@ -116,7 +116,7 @@ public:
   /// Prints name and shape, and the ranges.
   void output(std::ostream &os) const;
   void outputRegions(std::ostream &os) const;
-  /// The same, to the standard error stream.
+  /// Prints them to the standard error stream.
   void dump() const;
   void dumpRegions() const;
   /// The metadata that specify how the bits of quarters are interpreted: see poplar/MetadataCreation.hpp. Throws tensor_metadata_error if there

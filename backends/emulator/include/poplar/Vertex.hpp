@@ -14,7 +14,7 @@
 #include <poplar/InOutTypes.hpp>
 #include <poplar/QuarterFloat.hpp>
 
-/// Emulator extension: a codelet reports actual trip counts, in worker cycles. On an IPU define it as empty.
+/// Emulator extension: a codelet reports actual trip counts, in worker cycles. On an IPU, define the macro as empty.
 #define SNNC_COUNT_CYCLES(n) (snnc_worker_cycles += static_cast<unsigned long long>(n))
 
 namespace poplar {

@@ -27,7 +27,7 @@ std::tuple<poplar::Tensor, poplar::Tensor, poplar::Tensor>
 beamSearchDecoderLogProbabilities(poplar::Graph &graph, const poplar::Tensor &logProbs, const poplar::Tensor &dataLengths,
                                   poplar::program::Sequence &prog, unsigned blankClass, unsigned beamwidth, unsigned topPaths,
                                   const ctc::Plan &plan, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same for the values before the softmax.
+/// As above, from the values before the softmax.
 std::tuple<poplar::Tensor, poplar::Tensor, poplar::Tensor>
 beamSearchDecoderLogits(poplar::Graph &graph, const poplar::Tensor &logits, const poplar::Tensor &dataLengths,
                         poplar::program::Sequence &prog, unsigned blankClass, unsigned beamwidth, unsigned topPaths,

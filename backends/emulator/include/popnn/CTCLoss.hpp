@@ -33,7 +33,7 @@ calcLossAndGradientLogProbabilities(poplar::Graph &graph, const poplar::Type &ou
                                     const poplar::Tensor &labels, const poplar::Tensor &dataLengths, const poplar::Tensor &labelLengths,
                                     poplar::program::Sequence &prog, const unsigned blankClass, const Plan &plan,
                                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same for the values before the softmax.
+/// As above, from the values before the softmax.
 std::pair<poplar::Tensor, poplar::Tensor>
 calcLossAndGradientLogits(poplar::Graph &graph, const poplar::Type &outType, const poplar::Tensor &logits, const poplar::Tensor &labels,
                           const poplar::Tensor &dataLengths, const poplar::Tensor &labelLengths, poplar::program::Sequence &prog,

@@ -91,7 +91,7 @@ poplar::Tensor gruBwdWithWU(poplar::Graph &graph, const GruParams &params, popla
                             poplar::Tensor *inputGrad, GruWeights &weightsGrad, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
-/// The same with attention: the update gate of step t and sample b is multiplied by 1 - attentions[b][t]; attentions are [batch, steps].
+/// The layer with attention: the update gate of step t and sample b is multiplied by 1 - attentions[b][t]; attentions are [batch, steps].
 /// Source: G. Zhou et al., Deep Interest Evolution Network, AAAI 2019. Functions of older versions with `realTimeSteps` are not declared.
 poplar::Tensor auGruFwd(poplar::Graph &graph, const GruParams &params, const poplar::Tensor &stateInit, const poplar::Tensor &in,
                         const GruWeights &weights, poplar::Tensor *intermediates, const poplar::Tensor &attentions,

@@ -18,7 +18,7 @@ inline const char *asString(const NonLinearityType &type) {
   return names[int(type)];
 }
 inline std::ostream &operator<<(std::ostream &stream, const NonLinearityType &type) { return stream << asString(type); }
-/// The same names in one word: softmax_stable, hard_sigmoid.
+/// Reads a name in one word, such as softmax_stable or hard_sigmoid.
 inline std::istream &operator>>(std::istream &stream, NonLinearityType &type) {
   constexpr const char *words[] = {"sigmoid", "hard_sigmoid", "relu", "tanh", "gelu", "swish", "softmax", "softmax_stable", "softmax_scaled", "gelu_erf"};
   std::string word;

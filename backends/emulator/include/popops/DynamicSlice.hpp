@@ -78,7 +78,7 @@ void multiUpdateMax(poplar::Graph &graph, const poplar::Tensor &t, const poplar:
                     const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
                     const SlicePlan &plan, const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 
-/// The same for each of the slices along a first dimension of `t`, of `s` and of the offsets.
+/// These operations for each of the slices along a first dimension of `t`, of `s` and of the offsets.
 poplar::Tensor createGroupedSliceableTensor(poplar::Graph &graph, const poplar::Type &type, std::size_t groupSize,
                                             const std::vector<std::size_t> &shape, const std::vector<std::size_t> &dims,
                                             const std::vector<std::size_t> &sizes, const SlicePlan &plan, const poplar::OptionFlags &options,

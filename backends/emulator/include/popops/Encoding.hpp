@@ -6,7 +6,7 @@ namespace popops {
 /// encoded[i, j] = indices[i] == j
 void encodeOneHot(poplar::Graph &graph, const poplar::Tensor &indices, const poplar::Tensor &encoded, poplar::program::Sequence &prog,
                   const poplar::DebugContext &context = {});
-/// The same with given values for equal and for unequal.
+/// As above, with given values for equal and for unequal.
 void encodeOneHot(poplar::Graph &graph, const poplar::Tensor &indices, const poplar::Tensor &encoded, poplar::program::Sequence &prog,
                   const poplar::Tensor &on, const poplar::Tensor &off, const poplar::DebugContext &context = {});
 /// t[i] = start + i

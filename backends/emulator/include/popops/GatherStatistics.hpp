@@ -8,7 +8,7 @@
 
 namespace popops {
 
-/// One more count than there are levels, UNSIGNED_INT (FLOAT with the option useFloatArithmetic): count n is of elements from
+/// One more count than there are levels, UNSIGNED_INT (FLOAT with the option useFloatArithmetic). Count n is the number of elements from
 /// levels[n - 1] up to, but excluding, levels[n].
 poplar::Tensor histogram(poplar::Graph &graph, const poplar::Tensor &input, const poplar::Tensor &levels, bool absoluteOfInput,
                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},

@@ -18,7 +18,7 @@ poplar::program::Sequence countedLoop(poplar::Graph &graph, std::size_t begin, s
                                       const poplar::DebugContext &context = {});
 poplar::program::Sequence countedLoop(poplar::Graph &graph, std::size_t count, const CountedLoopBodyType &body,
                                       const poplar::DebugContext &context = {});
-/// The same with the caller's counter.
+/// As above, with the caller's counter.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, int countTo, int step,
                                          const poplar::program::Program &body, const poplar::DebugContext &context = {});
 /// The end is read when the loop starts.

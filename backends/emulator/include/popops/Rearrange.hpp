@@ -9,7 +9,7 @@ namespace rearrange {
 /// Swaps the last two dimensions, with vertices added to the compute set.
 poplar::Tensor partialTranspose(poplar::Graph &graph, const poplar::Tensor &in, const poplar::ComputeSet &computeSet,
                                 const poplar::DebugContext &context = {});
-/// The same, with its compute set appended to a program.
+/// Swaps the last two dimensions; its compute set is appended to a program.
 poplar::Tensor partialTranspose(poplar::Graph &graph, const poplar::Tensor &in, poplar::program::Sequence &prog,
                                 const poplar::DebugContext &context = {});
 inline poplar::Tensor regroupIfBeneficial(poplar::Graph &, const poplar::Tensor &in, const poplar::Tensor &, poplar::program::Sequence &,

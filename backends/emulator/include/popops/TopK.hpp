@@ -20,11 +20,11 @@ poplar::Tensor createTopKInput(poplar::Graph &graph, const poplar::Type &type, c
 /// The k largest (or smallest) elements of the last dimension.
 poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t, const TopKParams &params,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same with their indices, UNSIGNED_INT.
+/// These elements with their indices, UNSIGNED_INT.
 std::pair<poplar::Tensor, poplar::Tensor> topKWithPermutation(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t,
                                                               const TopKParams &params, const poplar::DebugContext &context = {},
                                                               const poplar::OptionFlags &options = {});
-/// The same with the elements of `values` at those positions.
+/// These elements with the elements of `values` at their positions.
 std::pair<poplar::Tensor, poplar::Tensor> topKKeyValue(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &keys,
                                                        const poplar::Tensor &values, const TopKParams &params,
                                                        const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

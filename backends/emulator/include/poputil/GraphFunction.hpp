@@ -49,7 +49,7 @@ private:
   std::vector<poplar::Tensor> parameters_;
 };
 
-/// The same for a body that returns a program.
+/// A function whose body returns a program.
 class ProgramFunction {
 public:
   using Body = std::function<poplar::program::Program(std::vector<poplar::Tensor> &)>;
@@ -62,7 +62,7 @@ private:
   VoidFunction function_;
 };
 
-/// The same for a body that returns a tensor.
+/// A function whose body returns a tensor.
 class TensorFunction {
 public:
   using Body = std::function<poplar::Tensor(std::vector<poplar::Tensor> &, poplar::program::Sequence &)>;

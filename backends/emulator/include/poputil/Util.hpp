@@ -32,7 +32,7 @@ void mergeAdjacentRegions(std::vector<std::vector<poplar::Interval>> &mapping);
 std::vector<poplar::Interval> flattenIntervals(const std::vector<std::vector<poplar::Interval>> &intervals);
 /// The permutation that reverses the selection of elements by `intervals`.
 std::vector<poplar::Interval> calculateUnshufflingIntervals(const std::vector<poplar::Interval> &intervals);
-/// The same for the workers of a tile.
+/// Such lists for the workers of a tile.
 std::vector<std::vector<poplar::Interval>> splitRegionsBetweenWorkers(const poplar::Target &target,
                                                                       const std::vector<poplar::Interval> &regions, unsigned grainSize,
                                                                       unsigned minElementsPerPartition = 0,
