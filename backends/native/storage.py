@@ -136,7 +136,7 @@ class SequenceStorage:
         return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
-        """Maximum bytes of a sequence per step and sample, including the adjoint of a record, excluding full lists."""
+        """Maximum bytes of a sequence per step and sample, including the adjoint of a record; lists of nonzero values are not counted."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
         whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.stored(o).history]

@@ -32,7 +32,7 @@ def ALIF(  # noqa: N802 - the name of the neuron
     Parameters
     ----------
     beta, rho
-        Decay of the membrane and of the adaptation in one step.
+        Factors by which the membrane potential and the adaptation decay in one step.
     kappa
         Factor by which the adaptation raises the threshold.
     threshold

@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 Span: TypeAlias = tuple[int, int]
 """Samples ``[first, stop)``."""
 COUNT = 4
+"""Bytes of the number of ids in a window."""
 KINDS = (
     "spikes to relays",
     "windows",
@@ -41,6 +42,7 @@ KINDS = (
     "gradients",
     "new weights",
 )
+"""Kinds of traffic, in the order of reports."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +185,7 @@ class _Count:
         return np.asarray(tiles) // self.plan.target.tiles_per_chip
 
     def chip_vector(self, tile: int) -> Floats:
-        """Return 1 for the chip of a tile, 0 for the others."""
+        """Return a vector over chips: 1 for the chip of the tile, 0 for the others."""
         found = np.zeros(self.plan.target.chips)
         found[tile // self.plan.target.tiles_per_chip] = 1.0
         return found

@@ -23,17 +23,20 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that differs from the file."""
 _TOLERANCE: Final = 2e-6
+"""Maximum difference from the file that counts as equal; see `_difference`."""
 _MAX_CANDIDATES: Final = 200
 _MIN_CANDIDATES: Final = 8
+"""Bounds of the number of constants that are tried for one population."""
 _MAX_WORK: Final = 1e9
 """Maximum number of multiplications for the candidates of one population, on one sample."""
 _MAX_EARLY: Final = 100
 """Maximum number of nodes of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
+"""Number of samples on which layers of fewer than :data:`_SMALL` neurons are compared; others are compared on two."""
 _SEARCHED: Final = 2
 """Number of samples for a first test of a proposal."""
 _SMALL: Final = 4096
-"""Number of neurons up to which layers are compared on more samples, so that some neurons fire."""
+"""Number of neurons of a layer below which more samples are compared, so that some neurons fire."""
 
 
 @dataclass(eq=False)
@@ -253,7 +256,7 @@ def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
 
 
 def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
-    """Yield constants of the members' nodes in early steps with a different structure."""
+    """Yield constants that the members' nodes use in early steps whose structure differs from that of later steps."""
     nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
     largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
     seen = {n.id for n in nodes}
