@@ -32,7 +32,7 @@ def verdict(first: Subject, second: Subject) -> str:
         )
         if x != y
     ]
-    note = f" They differ in {' and in '.join(unlike)}, so their times hardly compare the mappings." if unlike else ""
+    note = f" They differ in {' and in '.join(unlike)}, so their times say little about the mappings." if unlike else ""
     if abs(a - b) <= 0.001 * max(a, b):
         return f"Both take the same time: {times}.{note}"
     mine, other = _costs(first), _costs(second)

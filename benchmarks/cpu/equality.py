@@ -20,7 +20,7 @@ TOLERANCE: Final = 1e-4
 CHANGE: Final = 1e-3
 """Largest relative error of the changes that Adam makes, compared with those computed from the engine's own gradients."""
 WHOLE: Final = 1e-2
-"""Largest error of the loss at the timed size: a neuron whose membrane is within rounding of the threshold may spike in one engine only."""
+"""Largest relative error of the loss at the timed size, where a neuron close to its threshold may spike in one engine only."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
 
@@ -85,7 +85,7 @@ def adam(weights: Array, gradients: Sequence[Array]) -> Array:
 
 
 def _compared(found: Array | None, reference: Array, what: str, most: float) -> tuple[float, str]:
-    """Return the error over the tolerance, and a text."""
+    """Return the error divided by the tolerance, and a message that names it."""
     if found is None or found.shape != reference.shape:
         return np.inf, f"{what} is missing or has another shape than {list(reference.shape)}"
     size = float(np.linalg.norm(reference))

@@ -108,7 +108,8 @@ def _tuned_gpu(results: Results) -> Verdict:
         f"W1 (one recurrent layer of 256, 5 % of inputs spike): {found['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
         f"{_device(step)} with a "
         f"program tuned to it (measured, with weights and inputs of its own; it multiplies all values, so activity does not matter): the "
-        f"GPU is {faster:.1f} x faster. An advantage of IPUs over frameworks is not one over a good GPU program."
+        f"GPU is {faster:.1f} x faster. That IPUs are faster than GPU frameworks does not mean that they are faster than a good GPU "
+        f"program."
         f"{_gpu_now(results, step.net, found['step_ms'])}",
     )
 
