@@ -8,7 +8,7 @@ Measured and predicted numbers have separate keys and columns, each with its ``k
 ``log``
     Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
 ``gpu_predicted``
-    Predicted: the same program on one H100, by its launches.
+    Predicted: snnc's CUDA program on one H100, from the predicted times of its kernel launches.
 ``gpu``
     Measured: snnc's CUDA program on the first device of this machine, or the reason why it was not measured.
 

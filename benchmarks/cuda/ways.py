@@ -49,7 +49,7 @@ class FastestWay:
     left_out: Mapping[str, str]
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON data, for a row."""
+        """Return the choice as JSON data, for the row of a result."""
         return {"by": self.by, "trial_ms": dict(self.trial_ms), "left_out": dict(self.left_out)}
 
 

@@ -22,7 +22,7 @@ def _larger(name: str) -> tuple[Workload, ...]:
 def _open(neurons: int, density: float) -> Workload:
     """Return the layer of the benchmark of open SNN libraries (open-neuromorphic.org, "SNN library benchmarks"): a linear layer and LIF.
 
-    It has B = 16, T = 500, N inputs and N neurons. Its inputs are dense random numbers; these are spikes.
+    It has B = 16, T = 500, N inputs and N neurons. The inputs of that benchmark are dense random numbers; here they are spikes.
     """
     return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (DenseLayer(neurons),), 0)
 
