@@ -62,6 +62,13 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     return text if ratio > 1 else _optimised(found, expected, start)
 
 
+def gradient_error(path: Path, expected: Expected) -> float:
+    """Return the largest relative error of a gradient of the first step in an answer, norm of the difference over norm."""
+    found = read_arrays(path)
+    pairs = ((np.asarray(found[f"g0:{name}"], np.float64), reference) for name, reference in expected.gradients.items())
+    return max(float(np.linalg.norm(own - reference)) / max(float(np.linalg.norm(reference)), 1e-12) for own, reference in pairs)
+
+
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
     """Compare the changes of weights with those of Adam for the same gradients."""
     for name in expected.gradients:

@@ -318,7 +318,7 @@ def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
     assert [row["workload"] for row in json.loads(path.read_text())["rows"]] == ["first"]
 
 
-@pytest.mark.parametrize("option", [["--ways", "all"], ["--first-step", "9"], ["--resume"]])
+@pytest.mark.parametrize("option", [["--ways", "all"], ["--first-step", "9"], ["--precision", "tf32"], ["--resume"]])
 def test_options_of_the_suite_are_refused_elsewhere(capsys, option):
     assert cli.run_command(["bench", "--suite", "cpu", "--list", *option]) == 2
     assert "--suite cuda" in capsys.readouterr().err
