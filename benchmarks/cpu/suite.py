@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.equality import WHOLE, difference, gradient_error
+from snnc.benchmarks.cpu.equality import WHOLE, WHOLE_ROUNDED, difference, gradient_error
 from snnc.benchmarks.cpu.oracle import Check, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
@@ -168,7 +168,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     first = process.ask("step", max(1.0, seconds - (time.perf_counter() - begin)))
     first_step_s = time.perf_counter() - begin
     entry = process.entry
-    limit = WHOLE if entry.precision == "float32" else max(WHOLE, entry.tolerance)
+    limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
     if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
         raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
