@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -72,16 +73,18 @@ def make_check(workload: Workload, seed: int = 0) -> Check:
 def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
     """Replace the weights by values for which 16-bit products move no spike.
 
-    Weights of hidden layers become multiples of :data:`GRID`, and biases half of it, so every current below 4 is exact in bfloat16 and no
-    current equals the threshold. Weights of the readout, which does not spike, are cut to bfloat16.
+    Weights of hidden layers become multiples of :data:`GRID` (of a larger power of two if the network's currents are larger), and biases
+    half of it, so currents up to eight standard deviations are exact in bfloat16 and none equals the threshold. Weights of the readout,
+    which does not spike, are cut to bfloat16.
     """
+    grid = GRID * 2.0 ** max(0, math.ceil(math.log2(problem.workload.drive / 0.5)))
 
     def coarse(name: str, weight: Array) -> Array:
         if name.startswith("readout"):
             return (weight.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
         if name.endswith("bias"):
-            return np.where(weight < 0, -GRID / 2, GRID / 2).astype(np.float32)
-        return (GRID * np.round(weight / GRID)).astype(np.float32)
+            return np.where(weight < 0, -grid / 2, grid / 2).astype(np.float32)
+        return (grid * np.round(weight / grid)).astype(np.float32)
 
     return replace(problem, weights={name: coarse(name, weight) for name, weight in problem.weights.items()})
 

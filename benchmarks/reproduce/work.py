@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from snnc.benchmarks.cuda.predicted import predict_workload
 from snnc.benchmarks.matched import predict_matched
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
@@ -22,6 +23,7 @@ from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
     "matched": predict_matched,
+    "gpu": predict_workload,
     "neuron": predict_neuron_model,
     "emulate": emulate_small,
     "energy counts": count_energy,

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cpu import process
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.network import network
+from snnc.benchmarks.cpu.oracle import whole_step
+from snnc.benchmarks.cpu.problem import make_problem
 from snnc.benchmarks.cpu.rows import ratios_by_turn
 from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted
@@ -21,7 +24,7 @@ from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, tab
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, PRECISIONS, TOLERANCES, precisions, requested
 from snnc.benchmarks.cuda.preparation import PreparedFiles
 from snnc.benchmarks.cuda.table import lines
-from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
+from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, CURVE, stand_in
 from snnc.cli import main as cli
 from snnc.compiler.lowering.lower import lower
 from snnc.errors import BenchError
@@ -99,6 +102,14 @@ def test_workloads_are_w1_and_w2_at_three_batches_and_lone_layers():
     assert stand_in(lone[-1]).layers == (DenseLayer(512),)
     assert stand_in(W1).layers == W1.layers
     assert {e.engine for e in CUDA_ENTRIES} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax", "spyx"}
+
+
+@pytest.mark.parametrize("workload", [CURVE[1], CURVE[3]], ids=lambda w: w.name)
+def test_networks_of_the_curve_have_about_the_activity_of_their_name(workload):
+    activity = whole_step(make_problem(replace(workload, batch=2))).conditions.activity
+    hidden = [rate for name, rate in activity.items() if name != "input"]
+    assert np.mean(hidden) == pytest.approx(float(workload.name.removeprefix("h3-a")) / 100, rel=0.15)
+    assert max(hidden) < 1.6 * min(hidden)
 
 
 def test_processes_for_a_device_are_not_kept_from_it():
@@ -225,8 +236,6 @@ def test_processes_multiply_in_the_precision_of_their_line():
 def test_pytorch_multiplies_in_the_precision_of_the_mode(mode, tf32, short):
     torch = pytest.importorskip("torch")
     from snnc.benchmarks.cpu.engines.with_torch import PlainTorchEngine
-    from snnc.benchmarks.cpu.problem import make_problem
-
     engine = PlainTorchEngine(make_problem(stand_in(W1)), mode, "eager")
     seen = set()
     hidden = engine.hidden
