@@ -68,6 +68,7 @@ def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
     for row in rows:
         assert row["chosen"]["by"] == ways.TRIAL
         assert (row["turns"], len(row["turn_ms"]), row["ways"]) == (2, 2, "fastest")
+        assert 0 < row["gradient_error"] < 1e-5
     assert found["stub"]["chosen"]["trial_ms"]["slow"] > found["stub"]["chosen"]["trial_ms"]["right"]
     assert "its numbers differ" in found["wrong"]["chosen"]["left_out"]["loss"]
     assert "no memory left" in found["half"]["chosen"]["left_out"]["dies"]

@@ -65,11 +65,12 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
 
     def suite(name: str, nets: str, engines: str, seconds: float, *more: str) -> Part:
         rows = f"{name}.json"
-        chosen = ("w1-5", "snnc:exact,torch") if check else (nets, engines)
+        few = "snnc:bfloat16,torch:bfloat16" if more else "snnc:exact,torch"
+        chosen = ("w1-5", few) if check else (nets, engines)
         command = ("-m", "snnc", "bench", "--suite", "cuda", "--nets", chosen[0], "--json", str(out / rows), "--resume")
         rounds = "1" if check else "3"
-        given = () if "--precision" in more and check else ("--engines", chosen[1])
-        return Part(name, (*python, *command, "--rounds", rounds, "--first-step", "30", *given, *more), seconds, rows)
+        given = ("--engines", chosen[1], "--rounds", rounds, "--first-step", "30", *more)
+        return Part(name, (*python, *command, *given), seconds, rows)
 
     device = "tests/backends/cuda/test_cuda_device.py"
     pytest = (*python, "-m", "pytest", device, "-q", "-p", "no:cacheprovider")
