@@ -55,13 +55,6 @@ def program_of(workload: Workload) -> StepProgram:
     )
 
 
-def predict_workload(name: str) -> dict[str, Any]:
-    """Return the predicted step of snnc's program on an H100 for a workload of the suite, by its label."""
-    workload = next(w for w in CUDA_WORKLOADS if w.label == name)
-    found = predicted_step(program_of(workload), workload.steps, workload.batch)
-    return {"net": name, "target": found["card"], "batch": workload.batch, "steps": workload.steps, "fits": True, "step_ms": found["ms"]}
-
-
 def lines() -> list[str]:
     """Return the table in Markdown."""
     found = [

@@ -9,18 +9,13 @@ from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.workloads import CURVE
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
 from snnc.benchmarks.reproduce.figures.gpu import IPU, matched_row
+from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = {workload.label: float(workload.name.removeprefix("h3-a")) for workload in CURVE}
 """The networks, and the activity in % that they were made for."""
 QUICK: Final = (1, 5, 20)
-GPU: Final = "GPU, snnc (predicted for an H100)"
 BATCH: Final = CURVE[0].batch
-
-
-def gpu_row(net: str) -> Row:
-    """Return the row that predicts a network's step on a GPU."""
-    return Row("gpu", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
@@ -41,8 +36,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         ipu = results.get(matched_row(net).key)
         if ipu is not None:
             found.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
-            if (gpu := results.get(gpu_row(net).key)) is not None:
-                found.append(_predicted(GPU, net, _counted(ipu, percent), gpu))
+            found += gpu_points(results, net, _counted(ipu, percent), rate=True)
         for step in measured:
             if step.net == net and step.processor == "GPU":
                 found.append(_measured(step, ipu or {}))
