@@ -183,6 +183,11 @@ class Backend(Generic[Own]):
 
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
+    def rounds_products(self, options: Own) -> bool:
+        """Return whether forward products have factors of fewer bits, in a way that other targets do not repeat."""
+        del options
+        return False
+
     def limit(self, options: Own) -> SpikeLimit | None:
         """Return the spike limit of the step program; None for machines, whose plan contains the limit."""
         from snnc.compiler.lowering.spike_limits import limit_of

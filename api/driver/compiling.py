@@ -257,6 +257,13 @@ def session_for(
             UserWarning,
             stacklevel=2,
         )
+    if chosen.backend.rounds_products(chosen.own()):
+        warnings.warn(
+            f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
+            f"{wanted.target!r} they are float32, so results may differ.",
+            UserWarning,
+            stacklevel=2,
+        )
     if wanted.backend.has_tiles:
         wanted = replace(wanted, steps=graph.steps or steps)
     return open_graph(graph, wanted)

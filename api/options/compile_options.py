@@ -17,6 +17,7 @@ from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
 from snnc.compiler.lowering.capacities import Capacities, parse_capacity
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text, parse_half
+from snnc.compiler.lowering.halves import run_halves
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -111,16 +112,19 @@ class CompileOptions:
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return the options that still apply when the network runs on a different target, without training."""
+        """Return the options that still apply when the network runs on a different target, without training.
+
+        Weights and states that the own target rounds to float16 are rounded on `target` too, so both send the same spikes; other kinds of
+        numbers are used by training only.
+        """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         requested = self.requested().items()
         lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
-        if self.half is not None and "half" not in lost:
-            half = self.half.of_run(weights=not backend.native)
-            lost |= {"half": half, "precision": defaults["precision"] if half is None else self.precision}
+        half = run_halves(self.backend.halves(self.own())) if support_of("half", backend, self.half) == "yes" else None
+        lost |= {"half": half, "precision": defaults["precision"] if half is None else "float16"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 

@@ -35,19 +35,21 @@ class CpuBackend(Backend[CpuOptions]):
 
         return rounded_by_program(options.half, trains=options.loss is not None)
 
+    def rounds_products(self, options: CpuOptions) -> bool:
+        """Return whether connections read dense weights as bfloat16."""
+        return options.precision == "bfloat16"
+
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Raise an error if deltas, or weights that are not updated, are to be stored as float16.
+        """Raise an error if deltas are to be stored as float16.
 
         Raises
         ------
         HalfTargetError
-            Float16 is requested for deltas, or for weights in a program without a loss.
+            Float16 is requested for deltas.
         """
         del program
-        from snnc.backends.native.halves import check_weights
         from snnc.compiler.errors import HalfTargetError
 
-        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 

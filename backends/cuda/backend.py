@@ -43,21 +43,20 @@ class CudaBackend(Backend[CudaOptions]):
 
         return rounded_by_program(options.half, trains=options.loss is not None)
 
+    def rounds_products(self, options: CudaOptions) -> bool:
+        """Return whether factors of forward products are tf32 or float16."""
+        return options.precision == "tf32" or (options.precision == "float16" and options.half is None)
+
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise an error if only histories or deltas, or weights that are not updated, are to be stored as float16.
+        """Raise an error if only histories or deltas are to be stored as float16.
 
         Raises
         ------
         HalfTogetherError
             `half` names history or deltas.
-        HalfTargetError
-            Float16 is requested for weights in a program without a loss.
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
-        from snnc.backends.native.halves import check_weights
-
-        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snnc.compiler.errors import HalfTargetError
 from snnc.compiler.lowering.halves import halves_of
 
 if TYPE_CHECKING:
@@ -23,18 +22,3 @@ def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half,
     if half is None:
         return ()
     return tuple(kind for kind in halves_of("float16", half, trains=trains) if kind in ("weights", "states"))
-
-
-def check_weights(half: HalfNumbers | None, *, trains: bool) -> None:
-    """Check that weights are not to be rounded in a program without updates, which would read those that are set later as float32.
-
-    Raises
-    ------
-    HalfTargetError
-        Float16 is requested for the weights of a program without a loss.
-    """
-    if half is not None and half.weights is not None and not trains:
-        raise HalfTargetError(
-            "half includes weights, but without training, programs for the CPU and for GPUs read weights as float32; remove weights from "
-            "half, or set a loss (--loss ce_count)."
-        )

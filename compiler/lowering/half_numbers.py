@@ -34,14 +34,6 @@ class HalfNumbers:
     deltas: bool = False
     states: bool = False
 
-    def of_run(self, *, weights: bool) -> HalfNumbers | None:
-        """Return the choice for a program that does not train, without `weights` if the target stores them as float32; None if it is empty.
-
-        The values of trained weights are float16 numbers in any case.
-        """
-        rounding: Rounding | None = "nearest" if weights and self.weights else None
-        return HalfNumbers(rounding, states=self.states) if rounding or self.states else None
-
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")

@@ -54,6 +54,15 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
     return tuple(kind for kind, wanted in kinds if wanted)
 
 
+def run_halves(kinds: Collection[Half]) -> HalfNumbers | None:
+    """Return which of `kinds` also round the numbers of a run without training; None if none does.
+
+    Trained weights are rounded already, and rounding to the nearest leaves them as they are.
+    """
+    weights, states = "weights" in kinds, "states" in kinds
+    return HalfNumbers("nearest" if weights else None, states=states) if weights or states else None
+
+
 def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
     """Return the rounding of updates of float16 weights; None without such weights."""
     return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
