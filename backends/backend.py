@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.losses.weight_rounding import WeightRounding
     from snnc.compiler.lowering.capacities import Capacities
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.halves import Halves
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -172,10 +172,12 @@ class Backend(Generic[Own]):
         del options
         return graph
 
-    def halves(self, options: Own) -> tuple[Half, ...]:
+    def halves(self, options: Own) -> Halves:
         """Return which values the step program stores as float16; empty if the backend does its own rounding."""
         del options
-        return ()
+        from snnc.compiler.lowering.halves import Halves
+
+        return Halves()
 
     def rounding(self, options: Own) -> WeightRounding | None:
         """Return how updates of float16 weights are rounded."""

@@ -16,7 +16,7 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
 from snnc.compiler.lowering.capacities import Capacities, parse_capacity
-from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text, parse_half
+from snnc.compiler.lowering.half_numbers import HalfOption, half_data, half_text, parse_half
 from snnc.compiler.lowering.halves import run_halves
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -63,7 +63,7 @@ class CompileOptions:
     """Number of steps after which gradients are cut; None for gradients through all steps."""
     precision: Precision = "float32"
     """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False
     """Whether to compute gradients of the inputs, for layers before the network."""
@@ -310,7 +310,7 @@ _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
     "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
-    "half": (half_text, parse_half),
+    "half": (half_data, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Functions that convert an option to JSON types and back."""

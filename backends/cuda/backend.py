@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
+    from snnc.compiler.lowering.halves import Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,14 @@ class CudaOptions(SequenceOptions):
 
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     device: int | None = None
 
 
 class CudaBackend(Backend[CudaOptions]):
     """Emits, builds and loads a CUDA program."""
 
-    def halves(self, options: CudaOptions) -> tuple[Half, ...]:
+    def halves(self, options: CudaOptions) -> Halves:
         """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
         from snnc.backends.native.halves import rounded_by_program
 

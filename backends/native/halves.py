@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snnc.compiler.lowering.halves import halves_of
+from snnc.compiler.lowering.halves import Halves, halves_of
 
 if TYPE_CHECKING:
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
 
 
-def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half, ...]:
+def rounded_by_program(half: HalfOption | None, *, trains: bool) -> Halves:
     """Return which of the chosen numbers the step program rounds: weights and states; backends round what they store otherwise.
 
     Raises
@@ -20,5 +19,5 @@ def rounded_by_program(half: HalfNumbers | None, *, trains: bool) -> tuple[Half,
         An option that only training uses was requested for a program that does not train.
     """
     if half is None:
-        return ()
-    return tuple(kind for kind in halves_of("float16", half, trains=trains) if kind in ("weights", "states"))
+        return Halves()
+    return halves_of("float16", half, trains=trains).only("weights", "states")

@@ -123,7 +123,7 @@ def test_swapped_samples_are_named_where_any_number_of_steps_runs():
 
 
 def test_swapped_targets_of_each_step_are_named():
-    with snnc.compile(network(), loss="mse_membrane", optimizer="sgd", steps=5) as session:
+    with snnc.compile(network(), loss="mse_membrane:targets=step_values", optimizer="sgd", steps=5) as session:
         session.fit(X, np.zeros((8, 5, 3)))
         with pytest.raises(SessionError, match=r"E503: the targets have shape \[5, 8, 3\].*\[8, 5, 3\]\. Samples and steps look swapped"):
             session.fit(X, np.zeros((5, 8, 3)))
