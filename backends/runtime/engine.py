@@ -209,8 +209,8 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned. `first` is the
-        position of their first sample in the batch of the update.
+        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned. `first` is
+        the position of their first sample in the batch of the update.
         """
         ...
 
@@ -320,7 +320,7 @@ class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned.
+        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
         """
         ...
 
