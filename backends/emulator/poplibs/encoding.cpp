@@ -4,6 +4,9 @@
 #include <popops/Encoding.hpp>
 #include <popops/Pad.hpp>
 #include <popops/Reduce.hpp>
+#include <functional>
+#include <numeric>
+
 #include <poputil/Broadcast.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/Util.hpp>
@@ -65,14 +68,15 @@ void encodeOneHot(Graph &graph, const Tensor &indices, const Tensor &encoded, Se
   mapTo(graph, Select(_3, _4, Equal(_1, _2)), tensors, encoded, prog, name);
 }
 
-Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value) {
+namespace {
+
+/// `filling(shape)` makes the new elements.
+template <class F> Tensor padded(const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, F &&make) {
   Tensor result = t;
   const auto filling = [&](std::ptrdiff_t n) {
     std::vector<std::size_t> shape = t.shape();
     shape.at(dimension) = std::size_t(n);
-    const Tensor constant = graph.addConstant(t.elementType(), shape, value, "padding");
-    poputil::mapTensorLinearly(graph, constant);
-    return constant;
+    return make(shape);
   };
   if (lower < 0)
     result = result.slice(std::size_t(-lower), result.dim(dimension), dimension);
@@ -85,13 +89,44 @@ Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t u
   return result;
 }
 
-Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value) {
+template <class Value>
+Tensor paddedEverywhere(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper,
+                        const Value &value) {
   if (lower.size() != t.rank() || upper.size() != t.rank())
     throw poputil::poplibs_error("pad: a tensor of shape " + t.shapeToString() + " needs a pair of numbers for each dimension");
   Tensor result = t;
   for (unsigned d = 0; d < t.rank(); ++d)
     result = pad(graph, result, lower[d], upper[d], d, value);
   return result;
+}
+
+} // namespace
+
+Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value) {
+  return padded(t, lower, upper, dimension, [&](const std::vector<std::size_t> &shape) {
+    const Tensor constant = graph.addConstant(t.elementType(), shape, value, "padding");
+    poputil::mapTensorLinearly(graph, constant);
+    return constant;
+  });
+}
+
+Tensor pad(Graph &, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, const Tensor &value,
+           padding::MappingMethod) {
+  if (value.numElements() != 1 || value.elementType() != t.elementType())
+    throw poputil::poplibs_error("pad: a value of type " + value.elementType().toString() + " and shape " + value.shapeToString() +
+                                 "; it needs one element of type " + t.elementType().toString());
+  return padded(t, lower, upper, dimension, [&](const std::vector<std::size_t> &shape) {
+    const std::size_t n = std::accumulate(shape.begin(), shape.end(), std::size_t(1), std::multiplies<>());
+    return value.flatten().broadcast(unsigned(n), 0).reshape(shape);
+  });
+}
+
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value) {
+  return paddedEverywhere(graph, t, lower, upper, value);
+}
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper,
+           const Tensor &value, padding::MappingMethod) {
+  return paddedEverywhere(graph, t, lower, upper, value);
 }
 
 namespace {

@@ -93,6 +93,25 @@ void groupedMultiUpdateMul(Graph &graph, const Tensor &t, const Tensor &s, const
     multiUpdateMul(graph, t[g], s[g], offsets[g], dims, sizes, prog, plan, options, context);
 }
 
+void multiUpdateAdd(Graph &graph, const Tensor &t, const Tensor &sIn, poplar::ArrayRef<unsigned> offsets, const Tensor &scale,
+                    std::size_t dim, Sequence &prog, const DebugContext &context, const OptionFlags &) {
+  const std::vector<unsigned> places(offsets.begin(), offsets.end());
+  const Tensor rows = graph.addConstant<unsigned>(poplar::UNSIGNED_INT, {places.size(), 1}, places, contextName(context, "offsets"));
+  graph.setTileMapping(rows, 0);
+  multiUpdateAdd(graph, t, sIn, rows, scale, {dim}, {1}, prog, context);
+}
+
+Tensor createSliceTensor(Graph &graph, const Type &type, const Sizes &shape, const Sizes &dims, const Sizes &sizes, std::size_t numIndices,
+                         const SlicePlan &, const OptionFlags &, const DebugContext &context) {
+  Sizes all = shape, sliced{0};
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    all[dims[i]] = sizes[i];
+    sliced.push_back(dims[i] + 1);
+  }
+  all.insert(all.begin(), numIndices);
+  return createSliceableTensor(graph, type, all, sliced, {}, 0, context);
+}
+
 Graph::TileToTensorMapping getSliceMapping(Graph &graph, const Tensor &t, const Sizes &dims, const Sizes &sizes) {
   Tensor first = t;
   for (std::size_t i = 0; i < dims.size(); ++i)

@@ -2,6 +2,8 @@
 #include <poplin/MultiConvolution.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <tuple>
 
 #include <poplin/ConvPreplan.hpp>
@@ -66,6 +68,26 @@ std::uint64_t getWuFlops(const ConvParams &params) { return 2 * products(params)
 double getFwdPerfectCycleCount(const Graph &graph, const ConvParams &params) { return perfectCycles(graph, params); }
 double getBwdPerfectCycleCount(const Graph &graph, const ConvParams &params) { return perfectCycles(graph, params); }
 double getWuPerfectCycleCount(const Graph &graph, const ConvParams &params) { return perfectCycles(graph, params); }
+
+namespace {
+
+std::size_t elementsOf(const std::vector<std::size_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t(1), std::multiplies<>());
+}
+
+} // namespace
+
+void reportPlanInfo(std::ostream &out, const Graph &graph, const ConvParams &p, const OptionFlags &, PlanningCache *) {
+  const std::size_t rows = p.batchSize * elementsOf(p.getOutputFieldShape()), terms = p.inputChannelsPerConvGroup * elementsOf(p.kernelShape);
+  matMulGroupedReportPlan(out, graph, p.inputType, p.outputType, {p.numConvGroups, rows, terms},
+                          {p.numConvGroups, terms, p.outputChannelsPerConvGroup});
+}
+
+void reportWeightUpdatePlanInfo(std::ostream &out, const Graph &graph, const ConvParams &p, const OptionFlags &, PlanningCache *) {
+  const std::size_t terms = p.batchSize * elementsOf(p.getOutputFieldShape()), columns = p.inputChannelsPerConvGroup * elementsOf(p.kernelShape);
+  matMulGroupedReportPlan(out, graph, p.inputType, p.inputType, {p.numConvGroups, p.outputChannelsPerConvGroup, terms},
+                          {p.numConvGroups, terms, columns});
+}
 
 void convolutionValidateOptions(const OptionFlags &options) {
   onlyKnown(options,

@@ -62,6 +62,11 @@ void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, 
 void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &biases, const poplar::Tensor &scale,
                            const poplar::OptionFlags &options, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 
+/// Writes how the product of the forward pass, or of the gradient of the weights, is divided into blocks, one line.
+void reportPlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvParams &params, const poplar::OptionFlags &options = {},
+                    PlanningCache *cache = nullptr);
+void reportWeightUpdatePlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvParams &fwdParams,
+                                const poplar::OptionFlags &fwdOptions = {}, PlanningCache *cache = nullptr);
 /// Two for each product of an element of the input and one of the kernel; zeros that transformations add do not count.
 std::uint64_t getFwdFlops(const ConvParams &params);
 std::uint64_t getBwdFlops(const ConvParams &params);

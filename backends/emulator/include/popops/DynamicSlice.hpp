@@ -27,6 +27,9 @@ poplar::Tensor createSliceableTensor(poplar::Graph &graph, const poplar::Type &t
                                      const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 poplar::Tensor createSliceTensor(poplar::Graph &graph, const poplar::Tensor &t, const std::vector<std::size_t> &dims,
                                  const std::vector<std::size_t> &sizes, std::size_t numIndices, const poplar::DebugContext &context = {});
+poplar::Tensor createSliceTensor(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                                 const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, std::size_t numIndices,
+                                 const SlicePlan &plan, const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 poplar::Tensor createIndicesTensor(poplar::Graph &graph, const std::vector<std::size_t> &dims, std::size_t numIndices, const SlicePlan &plan,
                                    const poplar::OptionFlags &options, const poplar::DebugContext &context = {});
 
@@ -83,6 +86,10 @@ inline void multiUpdateAdd(poplar::Graph &graph, const poplar::Tensor &t, const 
                            poplar::program::Sequence &prog, const poplar::DebugContext &context = {}) {
   multiUpdateAdd(graph, t, sIn, offsets, scale, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
 }
+/// With offsets known when the graph is built, along one dimension.
+void multiUpdateAdd(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, poplar::ArrayRef<unsigned> offsets,
+                    const poplar::Tensor &scale, std::size_t dim, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
+                    const poplar::OptionFlags &options = {});
 /// Keeps the maximum of sIn[i] and the elements of `t` at offsets[i].
 void multiUpdateMax(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
                     const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,

@@ -229,6 +229,25 @@ Tensor select(Graph &graph, T a, const Tensor &b, const Tensor &condition, Seque
   return map(graph, expr::Select(expr::Const(a), expr::_1, expr::_2), {b, condition}, prog, context, options);
 }
 
+/// The values of several expressions of the same tensors.
+std::vector<Tensor> map(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors, Sequence &prog,
+                        const DebugContext &context = {}, const OptionFlags &options = {});
+/// Expression i is written to tensor i, after all are computed.
+void mapInPlace(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors, Sequence &prog,
+                const DebugContext &context = {}, const OptionFlags &options = {});
+void mapWithOutput(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors,
+                   const std::vector<Tensor> &outs, Sequence &prog, const DebugContext &context = {}, const OptionFlags &options = {});
+
+/// With the type of the result.
+Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, const Tensor &epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, float epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor invStdDevToVariance(Graph &graph, const Tensor &src, const Tensor &epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor invStdDevToVariance(Graph &graph, const Tensor &src, float epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+
 } // namespace popops
 
 #endif
