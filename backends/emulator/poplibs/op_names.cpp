@@ -1,4 +1,5 @@
-// popops: names of operations as text.
+// popops: names of operations as text, and comparison of expressions.
+#include <popops/Expr.hpp>
 #include <popops/ExprOpUtils.hpp>
 #include <popops/OperationDefUtil.hpp>
 
@@ -6,6 +7,23 @@
 
 namespace popops {
 namespace expr {
+
+namespace {
+
+bool sameNodes(const Node &a, const Node &b) {
+  if (a.kind != b.kind || a.op != b.op || a.type != b.type || a.isFloat != b.isFloat || a.real != b.real || a.integer != b.integer ||
+      a.operands.size() != b.operands.size())
+    return false;
+  for (std::size_t i = 0; i < a.operands.size(); ++i)
+    if (!sameNodes(*a.operands[i], *b.operands[i]))
+      return false;
+  return true;
+}
+
+} // namespace
+
+bool Expr::deepEquals(const Expr &other) const { return sameNodes(*node(), *other.node()); }
+
 namespace ostream_ext {
 
 std::ostream &operator<<(std::ostream &stream, const UnaryOpType &op) {

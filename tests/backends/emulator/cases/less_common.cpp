@@ -247,6 +247,9 @@ void names() {
             << "\n"
             << poputil::asString(popops::Operation::SQUARE_ADD) << " "
             << poputil::templateVertex("Reduce", FLOAT, popops::Operation::LOG_ADD) << "\n";
+  using namespace popops::expr;
+  std::cout << Add(_1, Const(2.f)).deepEquals(Add(_1, Const(2.f))) << Add(_1, Const(2.f)).deepEquals(Add(_1, Const(3.f)))
+            << Add(_1, _2).deepEquals(Sub(_1, _2)) << Neg(_1).deepEquals(Any(_1)) << "\n";
   const auto plans = poplin::fc::getMatMulPrePlanParameters({1, 4, 5, 6}, {{"partialsType", "float"}}, HALF, false);
   for (const auto &plan : plans)
     std::cout << plan.second.at("fullyConnectedPass") << " " << plan.first.aShape[1] << " " << plan.first.aShape[2] << " " << plan.first.bShape[2]
