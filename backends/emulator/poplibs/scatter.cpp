@@ -158,6 +158,17 @@ Tensor createGatherInput(Graph &graph, const Type &type, const Shape &inputShape
 
 namespace {
 
+/// Whether starts outside become 0.
+bool remapsOthers(const OptionFlags &options, const std::string &name) {
+  bool remaps = false;
+  for (const auto &option : options)
+    if (option.first == "remapOutOfBoundIndices")
+      remaps = option.second == "true";
+    else if (option.first != "paddingIndexUsed")
+      throw poplar::invalid_option(name + ": no option '" + option.first + "'");
+  return remaps;
+}
+
 /// [slices, batch dimensions and dimensions of slices] in the order of the result of a gather.
 Tensor inGatheredOrder(const Tensor &slices, Shape batch, const Shape &offsetDims, const Shape &kept) {
   Shape shape = batch;
@@ -173,9 +184,10 @@ Tensor inGatheredOrder(const Tensor &slices, Shape batch, const Shape &offsetDim
 
 Tensor gather(Graph &graph, const Tensor &input, const Tensor &indices, std::size_t indexVectorDim, const Shape &offsetDims,
               const Shape &sliceSizes, const Shape &collapsedSliceDims, const std::vector<unsigned> &startIndexMap, Sequence &prog,
-              const DebugContext &context, const OptionFlags &) {
+              const DebugContext &context, const OptionFlags &options) {
   const std::string name = contextName(context, "gather");
   requireLibrary(graph, "popops");
+  const bool remaps = remapsOthers(options, name);
   const Tensor rows = rowsOf(indices, indexVectorDim, name);
   Shape batch = indices.shape(), kept, dims, sizes, all{rows.dim(0)};
   if (indexVectorDim < batch.size())
@@ -206,7 +218,9 @@ Tensor gather(Graph &graph, const Tensor &input, const Tensor &indices, std::siz
   const Tensor slices = createSliceableTensor(graph, input.elementType(), all, {0}, {1}, 0, name + "/slices");
   const Tensor limits = graph.addConstant<unsigned>(poplar::UNSIGNED_INT, {1, last.size()}, last, name + "/limits");
   poputil::mapTensorLinearly(graph, limits);
-  const Tensor starts = map(graph, Min(Cast(_1, poplar::UNSIGNED_INT), _2), {rows, limits}, prog, name + "/starts");
+  const Any place0 = Cast(_1, poplar::UNSIGNED_INT);
+  const Any inside = remaps ? Any(Select(place0, Const(0u), Lte(place0, _2))) : Any(Min(place0, _2));
+  const Tensor starts = map(graph, inside, {rows, limits}, prog, name + "/starts");
   prog.add(countedLoop(
       graph, rows.dim(0),
       [&](const Tensor &counter) {

@@ -10,8 +10,8 @@ def run(cases, scenario, inputs, *arguments):
     return results(cases.run("forms", scenario, *arguments, stdin=as_text(inputs)))
 
 
-def gathered(x, indices, vector_dim, offset_dims, sizes, collapsed, start_map):
-    """Return the result of XLA's Gather, element by element from its definition."""
+def gathered(x, indices, vector_dim, offset_dims, sizes, collapsed, start_map, remaps):
+    """Return the result of XLA's Gather, element by element from its definition; with `remaps`, starts outside become 0."""
     rows = indices[..., None] if vector_dim == indices.ndim else np.moveaxis(indices, vector_dim, -1)
     kept = [d for d in range(x.ndim) if d not in collapsed]
     rank = len(offset_dims) + rows.ndim - 1
@@ -22,12 +22,14 @@ def gathered(x, indices, vector_dim, offset_dims, sizes, collapsed, start_map):
     for place in np.ndindex(*shape):
         start = np.zeros(x.ndim, int)
         for i, d in enumerate(start_map):
-            start[d] = min(rows[(*np.array(place)[batch_dims], i)], x.shape[d] - sizes[d])
+            wanted, most = rows[(*np.array(place)[batch_dims], i)], x.shape[d] - sizes[d]
+            start[d] = wanted if wanted <= most else 0 if remaps else most
         start[kept] += np.array(place)[offset_dims]
         out[place] = x[tuple(start)]
     return out
 
 
+@pytest.mark.parametrize("remaps", [0, 1])
 @pytest.mark.parametrize(
     ("shape", "indices", "vector_dim", "offset_dims", "sizes", "collapsed", "start_map"),
     [
@@ -37,12 +39,12 @@ def gathered(x, indices, vector_dim, offset_dims, sizes, collapsed, start_map):
         ((4, 6), (1, 3, 2), 0, [2], [1, 3], [0], [1]),
     ],
 )
-def test_slices_are_gathered_as_xla_does(cases, shape, indices, vector_dim, offset_dims, sizes, collapsed, start_map):
+def test_slices_are_gathered_as_xla_does(cases, shape, indices, vector_dim, offset_dims, sizes, collapsed, start_map, remaps):
     rng = np.random.default_rng(len(shape))
     x, rows = drawn(rng, *shape), rng.integers(0, 7, indices)
     lists = joined([shape, indices]), joined([offset_dims, sizes, collapsed, start_map])
-    found = run(cases, "gathers", [x, rows], *lists[0], vector_dim, *lists[1])
-    expected = gathered(x, rows, vector_dim, offset_dims, sizes, collapsed, start_map)
+    found = run(cases, "gathers", [x, rows], *lists[0], vector_dim, *lists[1], remaps)
+    expected = gathered(x, rows, vector_dim, offset_dims, sizes, collapsed, start_map, remaps)
     compare_arrays(found, {"shape": expected.shape, "out": expected})
 
 
@@ -51,7 +53,13 @@ def test_tensors_are_padded_with_the_element_of_a_tensor(cases):
     wide = np.full((3, 4), 2.5, np.float32)
     wide[1:, :2] = t[:, 1:]
     one = np.pad(t, ((2, 1), (0, 0)), constant_values=2.5)
-    compare_arrays(run(cases, "pads", [t, [2.5]]), {"all": wide, "one": one, "constant": np.pad(t, ((0, 0), (0, 1)), constant_values=7)})
+    found = run(cases, "pads", [t, [2.5]])
+    # The constants without tiles are mapped by the program; three rows of three constants on tile 0 are one run.
+    expected = {
+        "all": wide, "one": one, "constant": np.pad(t, ((0, 0), (0, 1)), constant_values=7), "tiles": [0, 1, 1],
+        "edge": np.pad(t, ((0, 0), (2, 1)), constant_values=7),
+    }  # fmt: skip
+    compare_arrays(found, expected)
 
 
 def test_sums_and_differences_with_two_factors(cases):

@@ -26,7 +26,8 @@ void gathers() {
   const Tensor input = popops::createGatherInput(w.graph, FLOAT, in, sizes, starts, "input");
   w.into(input);
   const Tensor rows = popops::cast(w.graph, w.input(indices), UNSIGNED_INT, w.prog);
-  const Tensor out = popops::gather(w.graph, input, rows, vectorDim, offsetDims, sizes, collapsed, starts, w.prog, "gather");
+  const poplar::OptionFlags options{{"remapOutOfBoundIndices", number() ? "true" : "false"}};
+  const Tensor out = popops::gather(w.graph, input, rows, vectorDim, offsetDims, sizes, collapsed, starts, w.prog, "gather", options);
   std::cout << "shape:";
   for (std::size_t d : out.shape())
     std::cout << " " << d;
@@ -39,8 +40,18 @@ void pads() {
   World w;
   const Tensor t = w.input({2, 3}), value = w.input({1});
   w.show("all", popops::pad(w.graph, t, {1, -1}, {0, 2}, value));
-  w.show("one", popops::pad(w.graph, t, 2, 1, 0, value[0], popops::padding::MappingMethod::EDGE));
-  w.show("constant", popops::pad(w.graph, t, 0, 1, 1, 7.f, popops::padding::MappingMethod::NONE));
+  w.show("one", popops::pad(w.graph, t, 2, 1, 0, value[0]));
+  const Tensor loose = popops::pad(w.graph, t, {0, 0}, {0, 1}, 7.f, popops::padding::MappingMethod::NONE);
+  bool complete = true;
+  w.graph.getTileMapping(loose.slice(3, 4, 1), &complete);
+  w.graph.setTileMapping(loose.slice(3, 4, 1), 4);
+  w.show("constant", loose);
+  const Tensor edge = popops::pad(w.graph, t, 2, 1, 1, 7.f, popops::padding::MappingMethod::EDGE);
+  const auto tiles = [&](std::size_t column) { return w.graph.getTileMapping(edge.slice(column, column + 1, 1)); };
+  const Tensor zero = popops::pad(w.graph, t, 0, 3, 0, 7.f, popops::padding::MappingMethod::ZERO);
+  std::cout << "tiles: " << complete << " " << (tiles(0) == tiles(2) && tiles(1) == tiles(2) && tiles(5) == tiles(4)) << " "
+            << w.graph.getTileMapping(zero.slice(2, 5))[0].size() << std::endl;
+  w.show("edge", edge);
   w.run();
 }
 
