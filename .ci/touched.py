@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-ROOMS = ("api", "frontends", "compiler", "backends", "benchmarks")
+CODE = ("api", "frontends", "compiler", "backends", "benchmarks")
 EMIT = ("compiler", "backends", "templates")
 """Folders whose changes can change emitted programs."""
 BY_TEMPLATE = {"common": ["backends"], "native": ["backends/cpu", "backends/cuda", "backends/native"], "report": ["api/report"]}
@@ -28,7 +28,7 @@ def tests_of(file: str, root: Path) -> list[str]:
     if path.parts[0] == "templates" and len(path.parts) > 2:
         folders = BY_TEMPLATE.get(path.parts[1], [f"backends/{path.parts[1]}"])
         return [f"tests/{folder}" for folder in folders if (root / "tests" / folder).is_dir()]
-    if path.parts[0] not in ROOMS or path.suffix == ".md":
+    if path.parts[0] not in CODE or path.suffix == ".md":
         return []
     folder = path.parent
     while not (root / "tests" / folder).is_dir():

@@ -217,7 +217,7 @@ class BackendSession:
             Samples per update; by default that of the engine, or that of the compilation, or 64. An iterable of batches determines its own.
         learning_rate
             A number, a schedule of :mod:`snnc.schedules` or its text, or another function of the number of updates (including those of the
-            `first_epoch` earlier epochs); by default that of the optimizer.
+            `first_epoch` earlier epochs); by default that of the optimiser.
         gradient_window
             The lower end of the gradient window, or both ends. Each is a number, a schedule or another function of the number of updates,
             and lies inside the compiled window. By default the window does not change.

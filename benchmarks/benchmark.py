@@ -41,9 +41,9 @@ class Benchmark:
     capacity
         Ids per sample in a window of the published program, by the same names; empty if that program cannot run the network.
     gradient_window
-        Range of distances to the threshold in which neurons receive gradient; None: all neurons do.
+        Range of distances to the threshold in which neurons receive a gradient; None: all neurons do.
     support
-        Fraction of neurons that receive gradient per step, by the same names.
+        Fraction of neurons that receive a gradient per step, by the same names.
     counts, support_counts
         `activity` and `support` as counts in each step and sample [T, B], by the same names, if a simulation provides them.
     build_dense

@@ -1,6 +1,6 @@
 """Predict a training step on IPUs with the weights, data and activity of a GPU measurement.
 
-``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON, in a process of its own.
+``python -m snnc.benchmarks.matched NAME [TARGET]`` prints the row as JSON, in a separate process.
 
 Networks are those of ``snnc bench --suite cuda`` (``w1-5``, ``conv-3``) and of ``--suite paper`` (``logged-h2-a5``). Both suites draw the
 problem from a seed. This module draws the same problem, counts its spikes in the reference, and plans for these counts. No spike is

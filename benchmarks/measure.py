@@ -1,6 +1,9 @@
 """One benchmark with one strategy, in a separate process: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
 
 In a fresh process, the measured seconds and peak memory are those of this compilation alone. The last line of stdout is the row as JSON.
+
+The *published program* is that of arXiv 2311.04386, with its own mapping; :mod:`snnc.benchmarks.published` models its cost. The *log* is
+the timing log that its authors published (:mod:`snnc.benchmarks.log`).
 """
 
 from __future__ import annotations

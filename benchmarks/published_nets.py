@@ -28,7 +28,7 @@ GAIN: Final = 10.0 * (1.0 - DECAY)
 SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
 WINDOW: Final = (-0.1, math.inf)
-"""Range of the membrane potential minus threshold in which neurons receive gradient; the second threshold is 0.9 in the logged runs."""
+"""Range of the membrane potential minus threshold in which neurons receive a gradient; the second threshold is 0.9 in the logged runs."""
 READOUT: Final = "readout"
 USABLE_TILES: Final = 1471
 """Tiles of an IPU that the scripts fill; tile 0 is omitted."""

@@ -58,7 +58,7 @@ def _levels(config):
         os.environ[WIDE] = "1"
     else:
         os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
-        os.environ.setdefault(LIBRARY_FLAGS, "-O1 -Wall -Wextra")  # two thirds of the CPU time of -O2
+        os.environ.setdefault(LIBRARY_FLAGS, "-O0 -Wall -Wextra")  # half the CPU time of -O2; the programs of tests are small
 
 
 @pytest.fixture(scope="module", autouse=True)

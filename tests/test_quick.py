@@ -1,4 +1,4 @@
-"""``./test --quick ROOM`` runs as many files of a room as fit into a minute."""
+"""``./test --quick FOLDER`` runs as many test files of a folder as fit into a minute."""
 
 import os
 import subprocess

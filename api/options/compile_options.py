@@ -106,7 +106,7 @@ class CompileOptions:
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
-        """Return, by name, the options that request an effect: neither the default nor a value without effect on every target."""
+        """Return, by name, the options that request an effect: not the default, and not a value that has no effect on any target."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
@@ -140,7 +140,7 @@ def options(
 ) -> CompileOptions:
     """Create compile options from objects or names, and refuse options without effect.
 
-    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimizer. With `trial`, a
+    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`, a
     batch runs immediately, on `calibrate` or on random inputs drawn with `seed`, so these two have an effect on any target.
 
     Raises
@@ -269,7 +269,7 @@ def to_data(chosen: CompileOptions) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> CompileOptions:
-    """Reverse :func:`to_data`; options that the project predates get their defaults."""
+    """Reverse :func:`to_data`; options that did not exist when the project was written get their defaults."""
     known = {f.name: f.default for f in fields(CompileOptions)}
     values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
     read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}

@@ -73,7 +73,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "update rule of the parameters",
         "adam, adamw, sgd or rmsprop, also with settings: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1.",
     ),
-    "lr": Rule("learning rate of the optimizer", "Learning rate.", type=float, everywhere="with a loss"),
+    "lr": Rule("learning rate of the optimiser", "Learning rate.", type=float, everywhere="with a loss"),
     "loss_scale": Rule(
         "factor of the loss's gradient",
         "Factor of the loss's gradient, or dynamic; an overflow skips the update.",
@@ -86,7 +86,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
     "gradient_window": Rule(
-        "neurons that receive gradient", "Only neurons with LOW < membrane - threshold < HIGH receive gradient.", "LOW[,HIGH]"
+        "neurons that receive a gradient", "Only neurons with LOW < membrane - threshold < HIGH receive a gradient.", "LOW[,HIGH]"
     ),
     "capacity": Rule(
         "spikes moved by one window",

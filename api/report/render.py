@@ -1,4 +1,4 @@
-"""Render a plan as page, picture, text or data."""
+"""Render a plan as an HTML page, a picture, text or data."""
 
 from __future__ import annotations
 

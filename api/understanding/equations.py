@@ -75,7 +75,7 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
 
 
 def simplified(expression: Expression) -> Expression:
-    """Simplify an expression: remove ``detach``, products by 1 and 0 and sums with 0, and evaluate constant subexpressions."""
+    """Simplify an expression: remove ``detach``, multiplication by 1 or 0 and addition of 0, and evaluate constant subexpressions."""
     return transform(expression, _rule)
 
 

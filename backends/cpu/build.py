@@ -47,7 +47,7 @@ OWN: Final = ("network.cpp", "neurons.cpp", "optimizer.cpp", "loss.cpp")
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++."""
 WITH_HEADERS: Final = ("network.cpp", "optimizer.cpp", "loss.cpp")
-"""Sources that use the precompiled headers: their own headers are among them, or read by them."""
+"""Sources that use the precompiled headers, which include all headers of these sources."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
@@ -55,7 +55,7 @@ LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
 """Optimisation levels: of the sources in `HOT`, and of those in `PLAIN`."""
 OWN_LEVEL: Final = LEVEL
-"""Optimisation level of the sources in `OWN`; in most networks the shared sources do the work."""
+"""Optimisation level of the sources in `OWN`."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 

@@ -74,8 +74,8 @@ def forward_function(
     scalars
         For each parameter, whether all neurons share one value.
     near
-        Outputs whose neurons receive gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`):
-        the function stores 1 for neurons that receive gradient, else 0.
+        Outputs whose neurons receive a gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`):
+        the function stores 1 for neurons that receive a gradient, else 0.
     rounded
         States and saved values that are stored in 16 bits, each with the offset that is subtracted first
         (:mod:`snnc.compiler.neurons.rounded_values`).
@@ -126,7 +126,7 @@ def _inside(info: PopulationInfo, output: str) -> Assignment:
     low, high = bounds
     if low > high:
         return Assignment(f"near_{output}", Number(0.0))
-    # The ends belong to the support (as for a boxcar), so neurons there receive gradient.
+    # The ends belong to the support (as for a boxcar), so neurons there receive a gradient.
     tests = [call("ge", x, low)] * math.isfinite(low) + [call("ge", high, x)] * math.isfinite(high)
     return Assignment(f"near_{output}", call("mul", *tests) if len(tests) == 2 else tests[0])
 

@@ -56,7 +56,7 @@ SOURCES: Final = (
 ON_HOST: Final = "cuda_on_host.cpp"
 """Source that only checks on the CPU need: the fibers that run kernels."""
 ON_HOST_LEVEL: Final = "-O2"
-"""Its optimisation level: it is compiled once, and every operation of a kernel's thread that depends on others calls it."""
+"""Optimisation level of :data:`ON_HOST`, which is compiled only once, and which threads of kernels call whenever they wait for others."""
 KERNEL_HEADERS: Final = ("convolution.hpp", "learned.hpp", "limits.hpp", "recurrent_plan.hpp", "tensor_cores.hpp", "wiring.hpp")
 """Headers that a network's kernels include in every project; they are precompiled with g++ for checks on the CPU."""
 HEADERS: Final = (
@@ -68,7 +68,7 @@ HEADERS: Final = (
     "whole_products.hpp",
     "whole_tables.hpp",
 )
-"""The same for ``network.cpp``."""
+"""Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """No automatic fusion: equations round as written, and products use fused multiply-add explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")

@@ -10,11 +10,11 @@ from typing import Final
 
 from snnc.backends.emulator.build import include_dir, link_flags, prefix
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, linker_flags, machine_id, run_compiler
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
 
 LEAN_HEADERS: Final = "-DSNNC_LEAN_HEADERS"
-"""Makes Poplar's headers include only what they use themselves; programs of others rely on more."""
+"""Macro with which Poplar's headers include only the headers that they use themselves; programs not written by snnc rely on more."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def build_project(
     level
         Optimisation level of its own source, such as ``-O0``.
     flags, link
-        Further flags for compiling, and for linking.
+        Further flags for compiling its own source, and for linking. The fixed sources get none, so that backends share their objects.
 
     Raises
     ------
@@ -67,19 +67,21 @@ def build_project(
         The compiler rejects the project.
     """
     command = compiler()
-    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir()), *flags]
+    every = [*command, *common_flags(command), LEAN_HEADERS, "-isystem", str(include_dir())]
+    linking = [*linker_flags(command), *link]
     identity = [*every, compiler_version(command), machine_id(), str(prefix())]
     headers = headers_of(folder)
-    levels = dict.fromkeys(sources.fixed, FIXED_LEVEL) | {sources.own: level}
-    keys = {name: source_key(folder / name, headers, [*identity, levels[name]]) for name in sources.all}
+    own_flags = {sources.own: [*flags, level]}
+    keys = {name: source_key(folder / name, headers, [*identity, *own_flags.get(name, [FIXED_LEVEL])]) for name in sources.all}
 
     def own() -> Path:
-        header_flags = precompiled(folder, [sources.header], [*identity, level], [*every, level])
-        return compiled(folder / sources.own, keys[sources.own], [*every, level, *header_flags])
+        chosen = own_flags[sources.own]
+        header_flags = precompiled(folder, [sources.header], [*identity, *chosen], [*every, *chosen])
+        return compiled(folder / sources.own, keys[sources.own], [*every, *chosen, *header_flags])
 
     def build(to: Path) -> None:
         fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL]) for name in sources.fixed]
         objects = map(str, all_of([own, *fixed]))
-        run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *link, *link_flags()], library)
+        run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *linking, *link_flags()], library)
 
-    return cached_file(f"project-{digest([*identity, *keys.values(), library, *link])}", library, build)
+    return cached_file(f"project-{digest([*identity, *keys.values(), library, *linking])}", library, build)

@@ -24,7 +24,7 @@ INCLUDE = re.compile(r"#\s*include\b[ \t]*(?:<([^>\n]*)>)?")
 NEEDS_PREPROCESSOR = re.compile(
     r"""\bR"|%:|\?\?[=/]|\d'[\da-fA-F]|#\s*(?:include_next|import)|\b(?:_Pragma|assert|__has_include|__LINE__|__FILE__|__COUNTER__|__DATE__|__TIME__)\b"""
 )
-"""What depends on the place of a line in its file, or on other files, and forms that `TEXT` does not know, such as raw strings."""
+"""Constructs that depend on the place of a line in its file or on other files, or that `TEXT` cannot parse, such as raw strings."""
 
 
 def portable(text: str) -> str:

@@ -28,8 +28,9 @@ TABLES: Final = "tables.bin"
 SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
 """Sources of the base class of the CPU and CUDA sessions."""
 _STEPS: Final = 100
-_BATCH: Final = 32
 """Default number of steps of a session; it can be changed at run time."""
+_BATCH: Final = 32
+"""Default batch size of a session; it can be changed at run time."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense where this reduces the memory on tiles.
 
-        For training in mode "drop", they stay sparse, because a dense connection returns gradient only to sent spikes.
+        For training in mode "drop", they stay sparse, because a dense connection returns a gradient only to sent spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 

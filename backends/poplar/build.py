@@ -26,7 +26,10 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Up to this size of the tables in bytes, less optimised code starts sooner: it compiles in half the time, and the graph is small."""
+"""Size of the tables, in bytes, up to which the network's own source is compiled without optimisation.
+
+The graph is then small, and compiling without optimisation takes half the time, so the program starts sooner.
+"""
 
 
 def build_poplar(folder: Path) -> Path:

@@ -8,9 +8,9 @@ from snnc.backends.codegen.names import c_string
 from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
-"""How many of the fixed cycles of a superstep the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
+"""Part of the fixed cycles of a superstep that the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
 CONTROL_CODE: Final = 700
-"""How many of the fixed bytes of a tile the emulator counts as control code; the rest is stack."""
+"""Part of the fixed bytes of a tile that the emulator counts as control code; the rest is stack."""
 VERSION: Final = "ipu2"
 """Emulator model for machines other than IPUs; all of its sizes are replaced."""
 

@@ -59,7 +59,7 @@ class Store:
 
     @property
     def with_support(self) -> bool:
-        """Whether it also stores the neurons that receive gradient without a spike."""
+        """Whether it also stores the neurons that receive a gradient without a spike."""
         return any(b.gradient is not None for b in self.buses)
 
     @property
@@ -69,7 +69,7 @@ class Store:
 
     @property
     def drops_support(self) -> bool:
-        """Whether a step may have more neurons that receive gradient than the store has room for."""
+        """Whether a step may have more neurons that receive a gradient than the store has room for."""
         return self.with_support and self.stored < self.width
 
     @property

@@ -21,7 +21,7 @@ from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""Who updates the parameters: the program, or a program of its own after several passes; a caller that sends the adjoint of the output; or
+"""Who updates the parameters: the program, or a separate program after several passes; a caller that sends the adjoint of the output; or
 PyTorch around a PopART operation."""
 
 

@@ -23,7 +23,7 @@ HELPERS: Final[Mapping[str, str]] = {
     "detach": "def detach(a):\n    return torch.as_tensor(a, dtype=torch.float32).detach()",
     "where": "def where(a, b, c):\n    b, c = _both(b, c)\n    return torch.where(torch.as_tensor(a) != 0, b, c)",
 }
-"""Python definitions of functions of the equation language that Python and PyTorch do not have under these names."""
+"""Python definitions of functions of the equation language; they accept numbers and tensors."""
 _OF_TWO: Final = ("min", "max", "gt", "ge", "where")
 
 

@@ -1,4 +1,4 @@
-"""Neurons that receive gradient at a step: those that spiked or are inside the support of their surrogate."""
+"""Neurons that receive a gradient at a step: those that spiked or are inside the support of their surrogate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.neurons.interpret import evaluate
 
 
 def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
-    """Return the neurons that receive gradient after step `t`: Boolean [B, n], for output buffers with a surrogate of bounded support."""
+    """Return the neurons that receive a gradient after step `t`: Boolean [B, n], for output buffers with a surrogate of bounded support."""
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:

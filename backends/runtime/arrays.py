@@ -16,7 +16,7 @@ def checked(values: object, kind: Kind, where: str) -> Array:
     Raises
     ------
     DataTypeError, DataNotFiniteError, NotBinaryError
-        Some values are invalid; the message gives the position of the first one and their number.
+        Some values are invalid; the message says how many, and where the first one is.
     """
     array = array_of(values, where)
     if array.dtype.kind not in "biuf":

@@ -209,7 +209,7 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned.
+        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
         """
         ...
 
@@ -308,7 +308,7 @@ class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is averaged over `samples`. If `parts` contain only some of them, only their share of the loss is returned.
+        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
         """
         ...
 

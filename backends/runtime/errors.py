@@ -60,7 +60,7 @@ class BatchSizeError(SessionError):
 
 
 class NotTrainableError(SessionError):
-    """The network was compiled without a loss or without an optimizer."""
+    """The network was compiled without a loss or without an optimiser."""
 
     code = "SNNC-E510"
 

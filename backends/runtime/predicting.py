@@ -71,7 +71,7 @@ class Predictor:
             yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
 
     def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
-        """Return the scores of outputs [T, B, n] over each sequence's own steps, if the targets contain their number; else `scored`."""
+        """Return the scores of outputs [T, B, n] up to the length of each sequence, if the targets contain lengths; else `scored`."""
         program = self.inputs.program
         return scores_by_length(program, output, targets, scored) if chosen.id == program.loss_output else scored
 

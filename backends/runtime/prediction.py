@@ -57,7 +57,7 @@ def classes_of(program: StepProgram, targets: Array) -> Array:
 
 
 def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
-    """Return the scores of records [T, B, n] over each sequence's own steps, if the targets contain their number; else `found`."""
+    """Return the scores of records [T, B, n] up to the length of each sequence, if the targets contain lengths; else `found`."""
     loss = program.loss
     return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
 

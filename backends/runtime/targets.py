@@ -59,11 +59,13 @@ def check_targets(loss: Composed, outputs: int, targets: Array, count: int, step
         lengths = targets[:, -1]
         if (lengths < 1).any() or (lengths != np.floor(lengths)).any() or (steps is not None and (lengths > steps).any()):
             most = "T" if steps is None else steps
-            raise LabelRangeError(f"the length of a sequence is not a whole number in 1 … {most}: {lengths.min()} … {lengths.max()}.")
+            raise LabelRangeError(
+                f"a sequence length is not a whole number from 1 to {most}; the lengths range from {lengths.min()} to {lengths.max()}."
+            )
     if of_classes:
         classes = targets[:, 0] if loss.lengths else targets
         least, most = (-1 if loss.targets == "step_classes" else 0), loss.width(outputs) - 1
         if classes.size and (classes.min() < least or classes.max() > most):
-            raise LabelRangeError(f"a target is not in {least} … {most}: they are {classes.min()} … {classes.max()}.")
+            raise LabelRangeError(f"a target is not from {least} to {most}; the targets range from {classes.min()} to {classes.max()}.")
     elif np.isinf(targets).any():
         raise DataTypeError("a target is infinite; use NaN for targets to ignore.")

@@ -22,7 +22,7 @@ from snnc.compiler.files.ownership import fault_of
 DIGEST_FILE: Final = ".digest"
 """Name of the file that contains the digest."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds after a change to a file; a change later than that gets a different time stamp on any file system."""
+"""Nanoseconds between two changes of a file that give it different time stamps on any file system."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:

@@ -14,7 +14,7 @@ from snnc.backends.training.schedules import TrainingPosition, parse_schedule, s
 from snnc.compiler.losses.optimizers import Optimizer
 
 LearningRate: TypeAlias = float | str | Callable[[int], float] | None
-"""A number, a schedule, another function of the number of updates, or the text of a schedule; None: the optimizer's value."""
+"""A number, a schedule, another function of the number of updates, or the text of a schedule; None: the optimiser's value."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Train
 
 
 def rate_in_words(wanted: LearningRate) -> float | str | None:
-    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimizer's value."""
+    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimiser's value."""
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
     if schedule is None or callable(schedule):
         return None if schedule is None else schedule_text(schedule)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from snnc.benchmarks.cpu.oracle import Expected
 
 TOLERANCE: Final = 1e-4
-"""Largest error of a loss, over the loss, and of each gradient and weight, norm of the difference over norm."""
+"""Largest relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
 CHANGE: Final = 1e-3
-"""The same for the changes made by Adam, computed from the engine's own gradients."""
+"""Largest relative error of the changes that Adam makes, compared with those computed from the engine's own gradients."""
 WHOLE: Final = 1e-2
 """Largest error of the loss at the timed size: a neuron whose membrane is within rounding of the threshold may spike in one engine only."""
 UPDATES: Final = 2

@@ -96,7 +96,7 @@ def prologue(fields: int, code: CodeGeneration) -> float:
 CURRENT: Final = LoopCost(loads=2, arithmetic=1, integer=1)
 """Forward: an id, two weights, one vector add."""
 CURRENT_WIDE: Final = LoopCost(loads=2, arithmetic=1, integer=3)
-"""The same for rows of more than one vector."""
+"""Forward, for rows of more than one vector."""
 NEURON: Final = LoopCost(loads=5, stores=1, arithmetic=3, branches=1)
 """Decay, reset and current of a neuron."""
 THRESHOLDS: Final = LoopCost(loads=3, stores=2, arithmetic=2, branches=2)

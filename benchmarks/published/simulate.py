@@ -1,4 +1,4 @@
-"""Simulate a net in NumPy to count n0, the spikes of a layer, and n1, its neurons that receive gradient.
+"""Simulate a net in NumPy to count n0, the spikes of a layer, and n1, its neurons that receive a gradient.
 
 The published log does not record these counts. The simulation draws initial weights and inputs with the statistics of the published runs.
 Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::

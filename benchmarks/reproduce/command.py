@@ -67,7 +67,7 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BenchError(f"{str(folder)!r} cannot be made: {error.strerror}.") from None
+        raise BenchError(f"{str(folder)!r} cannot be created: {error.strerror}.") from None
     store = RowsFile(folder, resume)
     wanted = {row.key: row for figure in figures for row in figure.rows(quick)}
     page = _page(folder, figures, store, list(wanted), quick)

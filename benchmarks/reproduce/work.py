@@ -15,6 +15,7 @@ from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy_counts import count_energy
 from snnc.benchmarks.reproduce.figure import Row
+from snnc.benchmarks.reproduce.gpu_steps import predict_gpu_step
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
 from snnc.benchmarks.reproduce.tile_map import map_tiles
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
@@ -22,6 +23,7 @@ from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
     "matched": predict_matched,
+    "gpu step": predict_gpu_step,
     "neuron": predict_neuron_model,
     "emulate": emulate_small,
     "energy counts": count_energy,

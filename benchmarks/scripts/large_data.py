@@ -66,7 +66,7 @@ def main() -> None:
     net = snnc.Sequential(PIXELS, snnc.Dense(16), snnc.LIF(beta=0.9), snnc.Dense(CLASSES), snnc.LI(), name="frames")
     options = {"steps": STEPS, "batch": BATCH, "loss": "ce_mean_membrane", "optimizer": "adam:0.001"}
     with tempfile.TemporaryDirectory() as folder, snnc.compile(net, "cpu", **options) as session:
-        print(f"{source.samples:,} samples; {resident():.3f} GiB are resident before the training", flush=True)
+        print(f"{source.samples:,} samples; {resident():.3f} GiB are resident before training", flush=True)
         began = time.perf_counter()
 
         def report(progress: snnc.TrainingProgress) -> None:

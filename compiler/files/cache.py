@@ -18,7 +18,7 @@ _OWN_ENTRIES: Final = (
     "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
     "trimmed", "ways",
 )  # fmt: skip
-"""Prefixes of the names in a folder that is only a cache of snnc, after the dot of temporary names."""
+"""Prefixes of the names in a folder that is only a cache of snnc; names of temporary files have a dot before the prefix."""
 _DIGEST_BYTES: Final = 32
 
 

@@ -1,4 +1,4 @@
-"""Neurons that receive gradient: those in the support of the surrogate, where its value is not 0.
+"""Neurons that receive a gradient: those in the support of the surrogate, where its value is not 0.
 
 The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and not used otherwise.
 If the surrogate has bounded support, the gradient is therefore needed only in the support.
@@ -16,13 +16,13 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""Lower bound of a window that excludes no membrane, with which the code published by Finkbeiner et al. 2023 starts training."""
+"""Lower bound of a window that excludes no neuron, with which the code published by Finkbeiner et al. 2023 starts training."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, a few rounding errors of float32: an extra neuron is harmless, a missing one is not."""
 
 
 def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
-    """Return the bounds of x between which the canonical output `output` of a population receives gradient; None: every x.
+    """Return the bounds of x between which the canonical output `output` of a population receives a gradient; None: every x.
 
     The result is also None if the output is not a ``spike(x)``, or if the bounds exclude no neuron (lower bound :data:`NO_BOUND` or less).
     """

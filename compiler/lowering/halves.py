@@ -75,8 +75,8 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
         check_weights(program)
     if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection whose target returns gradient only over dense connections, and only deltas of such "
-            "targets are rounded; leave deltas out of half."
+            f"{program.name!r} has no dense connection whose target returns a gradient only over dense connections, and only deltas "
+            "of such targets are rounded; leave deltas out of half."
         )
 
 

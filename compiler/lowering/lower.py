@@ -75,7 +75,7 @@ def lower(
         An output, a population or ``"population.port"`` that the loss reads; by default the choice of
         :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
     optimizer
-        With an optimizer, the program includes the update.
+        With an optimiser, the program includes the update.
     surrogate
         Derivative of ``spike`` for populations without their own; ``atan(2)`` by default.
     gradient_window

@@ -108,7 +108,7 @@ def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
 
 
 def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:
-    """Return the adjoint of the forward step, last population first, and with `update` the optimizer steps."""
+    """Return the adjoint of the forward step, last population first, and with `update` the optimiser steps."""
     work = _Backward(draft)
     work.adjoint(output.record)
     operations: list[BackwardOp] = [RecordAdjoint(output.id, output.source, output.record)]

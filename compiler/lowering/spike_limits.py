@@ -3,7 +3,7 @@
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
 dropped. Receivers, and the gradients of their weights, use only the sent spikes. The source itself, its reset and its records use all of
 them. Gradients returned by receivers reach all neurons of the source, as if no spike was dropped, with one exception. If the
-surrogate of the source has bounded support (a gradient window), dense connections return gradient to the neurons of sent spikes, and to
+surrogate of the source has bounded support (a gradient window), dense connections return a gradient to the neurons of sent spikes, and to
 the neurons in the support that did not fire. Dropped spikes then receive none, as in the code published by Finkbeiner et al. 2023.
 
 The choice of the sent spikes is a function of the source, the step and the seed, the same on every target:

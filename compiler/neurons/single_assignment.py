@@ -190,7 +190,7 @@ def reads(assignments: Iterable[Assignment], results: Iterable[str]) -> set[str]
 
 
 def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
-    """Return the assignments with the values of `names` that are read once inlined."""
+    """Replace each of `names` that is read exactly once by its value; return the remaining assignments."""
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}

@@ -10,7 +10,7 @@ A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle 
 superstep are maxima over tiles, and a maximum is at least the mean, so the bound never exceeds the prediction.
 
 *Ideal bound*: the minimum work that any code must do. An event costs one instruction issue for each vector of columns (as wide as the
-target's vector instructions for fp32): in the currents, in the weight gradients and, for each row that receives gradient, in the gradient
+target's vector instructions for fp32): in the currents, in the weight gradients and, for each row that receives a gradient, in the gradient
 of the source. Every id crosses the exchange once, to one receiver. Each time step has one barrier per direction. Neurons, optimiser,
 loss, addresses and fragments are free::
 

@@ -80,14 +80,14 @@ def make_plan(
     steps, batch
         T and the number of samples of one training step.
     training
-        Whether the backward pass and the update are placed; None: if the program has a loss and an optimizer.
+        Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
     activity
         Measured spikes per value and step, by StepProgram buffer; others are assumed.
     rates
         Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
     counts, support_counts
-        Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
-        busiest tile. Values without measurements are assumed to fire independently.
+        Measured spikes, and neurons that receive a gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with
+        its busiest tile. Values without measurements are assumed to fire independently.
     patterns
         The values of a buffer that spiked, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: indexed connections are
         priced with the spikes that reach each tile.
@@ -99,7 +99,7 @@ def make_plan(
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
     support
-        Measured fraction of neurons that receive gradient per step (that spiked, or are inside the surrogate's support), by buffer.
+        Measured fraction of neurons that receive a gradient per step (that spiked, or are inside the surrogate's support), by buffer.
     gradient_capacity
         Entries per sample that fit into a window of the backward pass, in the form of `capacity`.
     gradients

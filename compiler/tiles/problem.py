@@ -40,7 +40,7 @@ class MappingProblem:
     batch: int
     mode: Mode
     support: Mapping[str, float] = field(default_factory=dict)
-    """Fraction of neurons that receive gradient per step, by buffer."""
+    """Fraction of neurons that receive a gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class MappingProblem:
     counts: Mapping[str, Array] = field(default_factory=dict)
     """Spikes of a buffer, [steps, samples], if measured."""
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """Neurons of a buffer that receive gradient, [steps, samples], if measured."""
+    """Neurons of a buffer that receive a gradient, [steps, samples], if measured."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
@@ -158,7 +158,7 @@ class MappingProblem:
 
     @property
     def repeats_forward(self) -> bool:
-        """Whether a repeated backward pass, which computes statistics of a batch, follows a forward pass of its own."""
+        """Whether a repeated backward pass, which computes statistics of a batch, follows an additional forward pass."""
         return self.network.passes > 0 and (self.segment > 0 or self.network.whole_passes)
 
     @property

@@ -130,7 +130,7 @@ class MappingRequest:
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield the rates of spikes, and of neurons that receive gradient, that set the window sizes; None for full windows."""
+        """Yield the rates of spikes, and of neurons that receive a gradient, that set the window sizes; None for full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support

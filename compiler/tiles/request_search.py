@@ -91,7 +91,7 @@ def _without_packing(request: MappingRequest, strategy: str, placer: Placer | No
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
-    """Search for the first placements that fit, with the shortest segments if none fits without recompute."""
+    """Search for the first placements that fit, with the shortest segments if none fits without segments."""
     found = list(_each_quickly(request))
     for way in request.streaming_choices():
         lengths = () if any_fits(found) else request.lengths(way)

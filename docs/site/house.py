@@ -1,6 +1,7 @@
 """Draw the map of the code from its imports: ``python docs/site/house.py`` writes docs/map.md and docs/images/house.svg.
 
-Needs grimp, a dependency of import-linter. A room is a subpackage (or a module) of one of the four floors: api, frontends, backends, compiler.
+Needs grimp, a dependency of import-linter. The map shows the packages (or modules) of the four subpackages of snnc: api, frontends, backends and
+compiler. In the code, these four are *areas* and what they contain are *packages*.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 import networkx as nx
 from stage import ROOT, link_package
 
-FLOORS = ("api", "frontends", "backends", "compiler")
+AREAS = ("api", "frontends", "backends", "compiler")
 COLOURS = {"api": "#dbe7f6", "frontends": "#fbe6c5", "backends": "#d9f0e3", "compiler": "#f3dcea"}
 READ = """
 import grimp, json
@@ -25,6 +26,7 @@ graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=
 print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
 """
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
+"""Pixels of the picture: width of a box, gap between boxes, height of a box, and height of the lines between two rows."""
 PAGE = """# A map of the code
 
 For developers: the packages of the code, their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a package, and
@@ -37,10 +39,10 @@ writes the picture and the tables from the imports in the code; a test compares 
 """
 
 
-def floor_of(module: str) -> tuple[str, str]:
-    """The floor of a module, and its room there."""
+def area_of(module: str) -> tuple[str, str]:
+    """The area of a module, and its package there."""
     parts = module.split(".")[1:]
-    if parts[:1] and parts[0] in FLOORS:
+    if parts[:1] and parts[0] in AREAS:
         return parts[0], parts[1] if len(parts) > 1 else "(package)"
     return "api", parts[0] if parts else "(package)"
 
@@ -53,11 +55,11 @@ def imports() -> list[tuple[str, str]]:
     return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
 
 
-def rooms(found: list[tuple[str, str]]) -> nx.DiGraph:
-    """The rooms, as (floor, room), with an edge from each room to each room that it imports."""
+def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
+    """The packages, as (area, package), with an edge from each package to each package that it imports."""
     graph = nx.DiGraph()
     for a, b in found:
-        one, other = floor_of(a), floor_of(b)
+        one, other = area_of(a), area_of(b)
         graph.add_nodes_from((one, other))
         if one != other:
             graph.add_edge(one, other)
@@ -65,41 +67,41 @@ def rooms(found: list[tuple[str, str]]) -> nx.DiGraph:
     return graph
 
 
-def purpose(floor: str, room: str) -> str:
-    """The first paragraph of a room's docstring, as Markdown."""
-    place = ROOT / floor / room
+def purpose(area: str, package: str) -> str:
+    """The first paragraph of a package's docstring, as Markdown."""
+    place = ROOT / area / package
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return re.sub(r":\w+:(?=`)", "", " ".join(text.split("\n\n")[0].split())).replace("``", "`").rstrip(".")
 
 
 def levels(graph: nx.DiGraph) -> list[list[str]]:
-    """The rooms of one floor by level: each room is above all rooms that it imports."""
+    """The packages of one area by level: each package is above all packages that it imports."""
     height = {}
-    for room in reversed(list(nx.lexicographical_topological_sort(graph))):
-        height[room] = max((height[other] + 1 for other in graph.successors(room)), default=0)
-    return [sorted(room for room in height if height[room] == level) for level in range(max(height.values()), -1, -1)]
+    for package in reversed(list(nx.lexicographical_topological_sort(graph))):
+        height[package] = max((height[other] + 1 for other in graph.successors(package)), default=0)
+    return [sorted(package for package in height if height[package] == level) for level in range(max(height.values()), -1, -1)]
 
 
-def drawn_floor(floor: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
-    """One floor as SVG, and its height."""
+def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
+    """One area as SVG, and its height."""
     inside = nx.DiGraph()
-    inside.add_nodes_from(room for f, room in graph if f == floor)
-    inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == floor)
+    inside.add_nodes_from(package for f, package in graph if f == area)
+    inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == area)
     rows, places = levels(inside), {}
     high = len(rows) * (HIGH + LINE) + 8
     for n, row in enumerate(rows):
         start = left + (width - len(row) * (BOX + GAP) + GAP) / 2
-        for k, room in enumerate(row):
-            places[room] = (start + k * (BOX + GAP), top + 28 + n * (HIGH + LINE))
-    lines = [f'<rect x="{left}" y="{top}" width="{width}" height="{high}" rx="8" fill="{COLOURS[floor]}"/>']
-    lines.append(f'<text x="{left + 12}" y="{top + 20}" class="floor">{floor}</text>')
+        for k, package in enumerate(row):
+            places[package] = (start + k * (BOX + GAP), top + 28 + n * (HIGH + LINE))
+    lines = [f'<rect x="{left}" y="{top}" width="{width}" height="{high}" rx="8" fill="{COLOURS[area]}"/>']
+    lines.append(f'<text x="{left + 12}" y="{top + 20}" class="area">{area}</text>')
     for a, b in sorted(nx.transitive_reduction(inside).edges):
         (x, y), (u, v) = places[a], places[b]
         lines.append(f'<path d="M{x + BOX / 2:.0f} {y + HIGH:.0f} C{x + BOX / 2:.0f} {y + HIGH + 16:.0f} {u + BOX / 2:.0f} {v - 16:.0f} {u + BOX / 2:.0f} {v:.0f}"/>')
-    for room, (x, y) in sorted(places.items()):
-        lines.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{BOX}" height="{HIGH}" rx="4" class="room"/>')
-        lines.append(f'<text x="{x + BOX / 2:.0f}" y="{y + 17:.0f}" text-anchor="middle">{escape(room)}</text>')
+    for package, (x, y) in sorted(places.items()):
+        lines.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{BOX}" height="{HIGH}" rx="4" class="package"/>')
+        lines.append(f'<text x="{x + BOX / 2:.0f}" y="{y + 17:.0f}" text-anchor="middle">{escape(package)}</text>')
     return lines, high
 
 
@@ -109,20 +111,20 @@ def picture(graph: nx.DiGraph) -> str:
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
         lowest, left = 0.0, 10.0
-        for floor in row:
-            width = {1: wide, 2: 380.0 if floor == "frontends" else wide - 380.0 - 20}[len(row)]
-            lines, high = drawn_floor(floor, graph, left, top, width)
+        for area in row:
+            width = {1: wide, 2: 380.0 if area == "frontends" else wide - 380.0 - 20}[len(row)]
+            lines, high = drawn_area(area, graph, left, top, width)
             parts += lines
-            places[floor] = (left + width / 2, top, top + high)
+            places[area] = (left + width / 2, top, top + high)
             lowest, left = max(lowest, high), left + width + 20
         top += lowest + 44
     between = sorted({(a[0], b[0]) for a, b in graph.edges if a[0] != b[0]})
     for a, b in between:
-        if (a, b) != ("api", "compiler"):  # this arrow would cross the floors in between
+        if (a, b) != ("api", "compiler"):  # this arrow would cross the areas in between
             x = places[b if a == "api" else a][0]
             y, v = places[a][2] + 3, places[b][1] - 8
             parts.append(f'<line class="between" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{v:.0f}" marker-end="url(#tip)"/>')
-    style = "text{font:12px sans-serif;fill:#222}.floor{font-weight:bold;font-size:14px}.room{fill:white;stroke:#667}path{fill:none;stroke:#889;stroke-width:1}.between{stroke:#444;stroke-width:3}"
+    style = "text{font:12px sans-serif;fill:#222}.area{font-weight:bold;font-size:14px}.package{fill:white;stroke:#667}path{fill:none;stroke:#889;stroke-width:1}.between{stroke:#444;stroke-width:3}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide + 20:.0f} {top - 34:.0f}" role="img">\n<title>The packages of snnc, and their imports</title>\n'
         f'<style>{style}</style>\n<defs><marker id="tip" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="4" markerHeight="4" orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#444;stroke:none"/></marker></defs>\n'
@@ -132,18 +134,18 @@ def picture(graph: nx.DiGraph) -> str:
 
 
 def page(graph: nx.DiGraph) -> str:
-    """The page with a table for each floor."""
+    """The page with a table for each area."""
     lines = [PAGE]
-    for floor in FLOORS:
-        lines += [f"## {floor}", "", "| package | what it is | imports |", "|---|---|---|"]
-        for node in sorted(n for n in graph if n[0] == floor):
-            others = sorted(f"{'' if f == floor else f + '.'}{room}" for f, room in graph.successors(node))
+    for area in AREAS:
+        lines += [f"## {area}", "", "| package | what it is | imports |", "|---|---|---|"]
+        for node in sorted(n for n in graph if n[0] == area):
+            others = sorted(f"{'' if f == area else f + '.'}{package}" for f, package in graph.successors(node))
             lines.append(f"| `{node[1]}` | {purpose(*node).replace('|', '/')} | {', '.join(others)} |")
         lines.append("")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    house = rooms(imports())
+    house = packages(imports())
     (ROOT / "docs" / "map.md").write_text(page(house), encoding="utf-8")
     (ROOT / "docs" / "images" / "house.svg").write_text(picture(house), encoding="utf-8")

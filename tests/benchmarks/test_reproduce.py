@@ -22,6 +22,7 @@ from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, strong_scaling
+from snnc.benchmarks.reproduce.gpu_steps import predict_gpu_step
 from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
@@ -54,6 +55,8 @@ def planned(row, ms=2.0):
         return {**row.given, **numbers, "target": "48 tiles x 1"}
     if row.work == "matched":
         return {"net": row.given["name"], "target": "gc200", "batch": 48, "steps": 100, "fits": True, "step_ms": ms}
+    if row.work == "gpu step":
+        return {"net": row.given["name"], "device": "NVIDIA H100 SXM", "batch": 48, "steps": 100, "step_ms": ms}
     if row.work in OTHERS:
         return OTHERS[row.work]
     about = {"net": row.given["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
@@ -304,6 +307,22 @@ def test_a_row_maps_its_network():
     found = run_row(Row("neuron", {"model": "Leaky", "batch": 16}), 300)
     assert found["steps"] == 25
     assert found["samples_per_s"] == pytest.approx(16e3 / found["step_ms"])
+
+
+def test_a_step_of_a_gpu_is_predicted_for_networks_of_both_suites():
+    own, logged = predict_gpu_step("w1-5"), predict_gpu_step("nmnist-h3-a5")
+    assert (own["batch"], own["steps"], logged["batch"], logged["steps"]) == (64, 100, 48, 100)
+    assert own["device"] == logged["device"] == "NVIDIA H100 SXM"
+    assert logged["step_ms"] == predict_gpu_step("nmnist-h3-a50")["step_ms"] > own["step_ms"]
+
+
+def test_the_gpu_program_of_this_version_is_compared_with_the_prediction_for_an_ipu():
+    results = results_of(FIGURES)
+    for row in (row for figure in FIGURES for row in figure.rows(False) if row.work == "gpu step"):
+        results[row.key] = planned(row, 0.5)
+    said = [claim["why"] for claim in verdicts(results) if claim["figure"] == "gpu"]
+    assert len(said) == 2
+    assert all("0.5 ms there (predicted): 4.0 x faster than the IPU" in text for text in said)
 
 
 def test_an_unknown_figure_is_refused_with_the_names():

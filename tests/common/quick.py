@@ -1,4 +1,4 @@
-"""``--quick``: the tests of a room that fit in less than a minute, chosen by their seconds in earlier runs."""
+"""``--quick``: the tests of a folder that fit in less than a minute, chosen by their seconds in earlier runs."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def reproduce(
     """Draw the figures of the two papers that snnc is based on and check their claims: one page, with the numbers as CSV and JSON.
 
     Predicted, emulated, measured and published numbers never share a series. Times of GPUs are read from a file of earlier measurements,
-    with device and date; times of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an
-    interrupted run.
+    with device and date; times of IPUs are predicted. Each row of results is computed in its own process and stored at once;
+    --resume continues an interrupted run.
 
     Example: snnc reproduce --quick --output reproduction
     """

@@ -14,7 +14,7 @@ MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
 MAX_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
-"""How far, relatively, the measured activity may exceed the plan's before a warning appears; costs are linear in the activity."""
+"""Fraction by which the measured activity may exceed the plan's before a warning appears; costs are linear in the activity."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum value that is accepted in a launch that is read back."""
 TILE: Final = 128
+"""Rows, and columns, of the tile of a product that a block computes."""
 NARROW: Final = 32
-"""Rows and columns of the tile of a product that a block computes, and its columns if the product has few."""
+"""Columns of the tile if the product has at most this number."""
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132

@@ -112,7 +112,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of the backward pass: neurons that receive gradient, and gradients of the previous iteration with their ids."""
+    """Declare the windows of the backward pass: neurons that receive a gradient, and gradients of the previous iteration with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (
@@ -155,7 +155,7 @@ def support_values(store: Store, index: int, bus: BusPlan) -> Values:
 
 
 def support_condition(population: PopulationInfo, index: int) -> str:
-    """Return the C++ condition under which a neuron that did not spike receives gradient."""
+    """Return the C++ condition under which a neuron that did not spike receives a gradient."""
     name = population.kernel.outputs[index]
     bounds = support_bounds(population, name)
     assert bounds is not None

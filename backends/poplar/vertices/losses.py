@@ -19,7 +19,7 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
-"""Compute set of the learning rate, if the update is a program of its own."""
+"""Compute set of the learning rate, if the update is a separate program."""
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
 _TILE: Final = "0"

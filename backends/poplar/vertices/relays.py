@@ -240,7 +240,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that search masks, and their results: ids of neurons that spike, or only receive gradient."""
+    """Add the vertices that search masks, and their results: ids of neurons that spike, or only receive a gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")

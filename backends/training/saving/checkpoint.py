@@ -85,7 +85,7 @@ class TrainingRecipe:
     seed: int
     accumulate: int
     learning_rate: float | str | None
-    """A number, or the text of a schedule; None: the optimizer's value, or a function of the number of updates."""
+    """A number, or the text of a schedule; None: the optimiser's value, or a function of the number of updates."""
     labels: str
     """SHA-256 of the labels, or of the fingerprint of a data set."""
     watch: str = ""
@@ -216,7 +216,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Raise an error if a training run differs from the stopped one, so it cannot continue it.
+    """Raise an error if a training run cannot continue the stopped one, because its settings or data differ.
 
     Raises
     ------

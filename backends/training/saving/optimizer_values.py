@@ -99,7 +99,7 @@ def _updates(count: Array) -> int:
 
 def _resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
     if program.optimizer is None:
-        raise OptimizerValuesError(f"{program.name!r} was compiled without an optimizer; it has no optimiser state to save.")
+        raise OptimizerValuesError(f"{program.name!r} was compiled without an optimiser, so it has no optimiser state to save.")
     if not isinstance(engine, ResumableEngine):
         raise OptimizerValuesError("this target does not expose its optimiser state; give optimizer=False to save only the weights.")
     return engine

@@ -92,7 +92,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
     Raises
     ------
     NormalisationError
-        The program has a batch normalisation and an optimizer.
+        The program has a batch normalisation and an optimiser.
     """
     if trains_normalised(program):
         name = next(p.label for p in program.populations if is_batch_norm(p.model))

@@ -8,6 +8,7 @@ from typing import Final
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
@@ -23,8 +24,8 @@ def matched_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a row for each network that was measured on a GPU; the row predicts its step on an IPU."""
-    return tuple(matched_row(net) for net in (QUICK if quick else NETS))
+    """Return two rows for each network that was measured on a GPU, which predict its step on an IPU and on a GPU."""
+    return tuple(row for net in (QUICK if quick else NETS) for row in (matched_row(net), gpu_row(net)))
 
 
 def points(results: Results) -> tuple[Point, ...]:
@@ -43,6 +44,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         if result is not None:
             ms = result["step_ms"] if result.get("fits") else None
             found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | _about(result)))
+        found += gpu_points(results, net, net, rate=False)
     found += [
         Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms, "its activity was not recorded")
         for run in logged_runs()
@@ -79,6 +81,7 @@ FIGURE: Final = Figure(
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
     "The last is the logged network with two hidden layers at 5 %. All numbers of a column have the same weights and data, and so the "
     "same activity (hashes and activities are in the JSON file; the CPU has two cores); only the published program drops spikes. "
+    "snnc's measured GPU program is its first design, of the commit that the point names; the predicted one is that of this version. "
     "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, "
     "so its time does not depend on activity.",
     "network",

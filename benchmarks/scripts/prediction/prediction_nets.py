@@ -33,7 +33,7 @@ Make = Callable[[snnc.Network], None]
 class Case:
     """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
 
-    `dropping` is the same network with the machine's dropped spikes, for measuring the activity; None if the machine drops none.
+    `dropping` is the same network with the spike limit of the machine, for measuring the activity; None if the machine drops no spikes.
     """
 
     program: StepProgram
@@ -201,7 +201,7 @@ def all_names() -> tuple[str, ...]:
 
 
 def case_of(name: str) -> Case:
-    """Return the network of that name: one of :data:`SMALL`, a benchmark of :mod:`snnc.benchmarks`, or ``random:SEED``."""
+    """Return the network of that name: one of :data:`SMALL`, a benchmark of :mod:`snnc.benchmarks`, ``random:SEED`` or ``mixed:SEED``."""
     if name in SMALL:
         return SMALL[name]()
     if name.startswith("mixed:"):

@@ -1,7 +1,7 @@
 """Measure the effect of a gradient window on the accuracy, as a Markdown table: ``python benchmarks/scripts/training/gradient_window.py``.
 
 The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
-share of hidden neurons that receive gradient, and the test accuracy of a network that was trained with the window from the start. It also
+share of hidden neurons that receive a gradient, and the test accuracy of a network that was trained with the window from the start. It also
 compares the whole gradient with that without a window, by cosine and relative error, with random weights and after training.
 """
 
@@ -79,7 +79,7 @@ def main() -> None:
     net = network(SEED)
     weights, _ = trained(program(net, chosen.surrogate, None, steps), data, chosen.epochs)
     print(f"{chosen.surrogate}, {chosen.epochs} epochs, cosine / relative error of the gradient of {SAMPLES} samples\n")
-    print("| window | receive gradient | random weights | trained weights | test accuracy |")
+    print("| window | receive a gradient | random weights | trained weights | test accuracy |")
     print("|---|---|---|---|---|")
     dense = [flat_gradient(program(net, chosen.surrogate, None, steps), w, x, y) for w in (None, weights)]
     for low in LOWS:

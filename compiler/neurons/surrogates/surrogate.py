@@ -43,7 +43,7 @@ class Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
         ``low`` is th2 - th1 of the two-threshold scheme (Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
-        memory"): neurons whose membrane is between the two thresholds, and those that spike, receive gradient.
+        memory"): neurons whose membrane is between the two thresholds, and those that spike, receive a gradient.
 
         Parameters
         ----------

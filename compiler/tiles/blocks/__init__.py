@@ -1,1 +1,1 @@
-"""Blocks: the neurons and samples that one vertex of a population processes, and the tiles of populations."""
+"""Blocks (the neurons and samples that one worker processes), and ranges of tiles with the blocks of a population."""

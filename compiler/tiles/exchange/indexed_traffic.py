@@ -1,4 +1,7 @@
-"""Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners."""
+"""Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
+
+B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +157,7 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
-    """Add the pieces sent; a piece that is `joined` to the previous one is not a fragment of its own."""
+    """Add the pieces sent; a piece that is `joined` to the previous one is not a separate fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)

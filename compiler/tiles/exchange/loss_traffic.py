@@ -1,4 +1,7 @@
-"""Data exchanged with the tiles that compute losses: records of samples, their adjoints, and the losses themselves."""
+"""Data exchanged with the tiles that compute losses: records of samples, their adjoints, and the losses themselves.
+
+L1 (losses of samples) and L2 (their sum) are supersteps of docs/decisions/0001-poplar-program.md.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ A fragment is contiguous at both the sender and the receiver. The layout of the 
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
   from each column group.
 
-A tile reads only the samples of its replica, and data already on the tile are not moved.
+A tile reads only the samples of its replica, and data already on the tile are not moved. docs/decisions/0001-poplar-program.md defines the
+supersteps: F1 (relays), F2 (neurons), B1 (relays and source gradients) and B2 (adjoints of neurons).
 """
 
 from __future__ import annotations
@@ -282,7 +283,10 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
 
 
 def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
-    """Add the samples of a bus that tiles read, once even for several populations; `window`: bytes per sample, fragments per relay."""
+    """Add the samples of a bus that tiles read; a tile with several readers receives them once.
+
+    `window` is the bytes per sample and the fragments per relay.
+    """
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T

@@ -1,4 +1,7 @@
-"""Exchange of an update: shares of gradients, the learning rate and the clipping factor."""
+"""Exchange of an update: shares of gradients, the learning rate and the clipping factor.
+
+U1 is the superstep of the update in docs/decisions/0001-poplar-program.md.
+"""
 
 from __future__ import annotations
 

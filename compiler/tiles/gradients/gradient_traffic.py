@@ -1,7 +1,7 @@
 """Traffic and cycles of adding up the partial products of windowed input gradients, which happens outside blocks.
 
 Stage one (superstep B3) adds them in groups on tiles of the producers' chip; stage two (on relays, in superstep B1) adds the sums of all
-groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both.
+groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both, docs/decisions/0001-poplar-program.md the supersteps.
 """
 
 from __future__ import annotations

@@ -130,12 +130,12 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_sums(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the sums of gradients, if the update is a program of its own."""
+    """Add the sums of gradients, if the update is a separate program."""
     _add_shares(layout, layers, load, sum_private(layout.problem.costs), sums=True)
 
 
 def _rates(layout: Layout) -> SuperstepDraft:
-    """Return the superstep that computes the learning rate, if the update is a program of its own."""
+    """Return the superstep that computes the learning rate, if the update is a separate program."""
     load = Load(layout.problem)
     load.add_vertices(0, schedule(layout.problem.costs), {})
     return SuperstepDraft(RATES, "update", 1, load, ExchangeTraffic.none(layout.problem))

@@ -276,7 +276,7 @@ class MappedNetwork:
     passes: int = 0
     """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
     whole_passes: bool = False
-    """Whether a repeated backward pass follows a forward pass of its own, because statistics of each step are inputs."""
+    """Whether a repeated backward pass follows an additional forward pass, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
 
@@ -326,7 +326,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Describe `program`; if `training` is None, it trains if it has a loss and an optimizer."""
+    """Describe `program`; if `training` is None, it trains if it has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None

@@ -1,7 +1,8 @@
 """Balance of tiles between populations that minimises the time of a step, not only of the busiest tile.
 
 A step consists of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
-population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds subject to the tiles::
+population gets the fewest tiles on which no part exceeds its bound. The search minimises the sum of the bounds such that all
+populations together fit on the tiles::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
@@ -26,7 +27,7 @@ FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 ROUNDS: Final = 6
 """Maximum number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Range of multiples of the moved bounds in which the smallest that fits is searched."""
+"""Range in which the smallest multiple of the moved bounds is found for which the populations fit."""
 BISECTIONS: Final = 9
 """Number of bisections of that range; the resolution is 0.002."""
 WORTH: Final = 0.999
@@ -152,7 +153,7 @@ class Balance:
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
-        """Return allocations on at most `tiles` tiles with a step (the sum over parts of the slowest population) that is no longer."""
+        """Return allocations on at most `tiles` tiles whose step is at most as long; a step is the sum, over its parts, of the maximum."""
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
         found: Ints | None = None
         for _ in range(ROUNDS):

@@ -36,7 +36,7 @@ class Choice:
     cut
         Replicas and column groups.
     priced
-        Function that computes :attr:`parts` on demand: many cuts need more bytes than a tile has, and their cycles are never requested.
+        Function that computes :attr:`parts` on demand. Many cuts need more bytes than a tile has; their cycles are never computed.
     used
         Bytes on a tile with 1, 2, … neurons, monotone.
     limit

@@ -29,13 +29,13 @@ class Activity:
     source
         Description of the data on which the activity was measured.
     support, support_peak
-        Means and peaks of neurons that receive gradient (that spiked, or are inside the surrogate's support), if the support is bounded.
+        Means and peaks of neurons that receive a gradient (that spiked, or are inside the surrogate's support), if the support is bounded.
     rates
         Spikes per step of each value, by measured buffer.
     patterns
         The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
-        Numbers of spikes, and of neurons that receive gradient, by measured buffer, [steps, samples].
+        Numbers of spikes, and of neurons that receive a gradient, by measured buffer, [steps, samples].
     """
 
     mean: Mapping[str, float]

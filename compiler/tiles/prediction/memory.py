@@ -30,7 +30,7 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 OF_SEQUENCE: Final = ("history", "relays", "records")
-"""Categories that segments make smaller."""
+"""Categories that are smaller if the sequence is cut into segments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class MemoryUse:
 
 
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
-    """Return the contents of every tile: exchange buffers depend on the superstep, and code grows with all fragments."""
+    """Return the predicted contents of every tile in the supersteps `steps`; the exchange code is that of all fragments in all of them."""
     problem = layout.problem
     found: dict[CategoryAndLife, Ints] = {}
 
@@ -193,7 +193,10 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """Return bytes per sample by lifetime: positions of outputs, scores (and steps), targets and loss; records and adjoints are buffers."""
+    """Return the bytes per sample of a loss vertex, by lifetime; records and adjoints are counted as exchange buffers.
+
+    Included are the positions of the outputs, the scores (with the step of each, if the loss chooses one), the targets and the loss.
+    """
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
     found = {
@@ -207,7 +210,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return the bytes of the fullest tile known before its supersteps: its variables, and code for the test for further windows."""
+    """Return a lower bound on the bytes of the fullest tile, without its supersteps: variables, and code of the further-window test."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

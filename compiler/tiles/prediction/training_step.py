@@ -101,7 +101,7 @@ def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copy of initial states to the addresses that the first step reads; with recompute, a boundary restores them instead."""
+    """Return the copy of initial states to the addresses that the first step reads; with segments, a boundary restores them instead."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.range_of(layer)

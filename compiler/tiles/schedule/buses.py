@@ -41,7 +41,7 @@ class Bus:
 
     @property
     def support_bytes(self) -> int:
-        """Bytes of one sample's backward window: ids of the neurons that receive gradient, and two counts."""
+        """Bytes of one sample's backward window: ids of the neurons that receive a gradient, and two counts."""
         return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
 
     @property

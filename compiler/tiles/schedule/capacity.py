@@ -12,7 +12,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Assumed ratio of neurons that receive gradient to neurons that spike, without measurements: as many are near the threshold as spike
+"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements: as many are near the threshold as spike
 (in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
@@ -21,7 +21,7 @@ GRAIN: Final = 4
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each source with a gradient window and an activity, the fraction of neurons that receive gradient per step.
+    """Return, for each source with a gradient window and an activity, the fraction of neurons that receive a gradient per step.
 
     The fraction is the measurement in `given`, or :data:`SUPPORT_RATIO` times the activity without one.
 
@@ -32,7 +32,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
     """
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the share of {name!r} that receives gradient is {value!r}; it must be a number between 0 and 1.")
+            raise CapacityError(f"the share of {name!r} that receives a gradient is {value!r}; it must be a number between 0 and 1.")
     known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
     likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
@@ -73,7 +73,7 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
     """Return the entries per sample of a backward window: spikes (at least `capacity`) and neurons near the threshold.
 
-    It is 0 for a source without gradient windows; else as in :func:`window_capacity`, for the fraction `support` that receives gradient.
+    It is 0 for a source without gradient windows; else as in :func:`window_capacity`, for the fraction `support` that receives a gradient.
     """
     if not source.windowed:
         return 0

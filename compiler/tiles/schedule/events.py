@@ -38,9 +38,9 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
 
 
 def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
-    """Return [batches, steps, samples]: neurons that receive gradient, including those that spike.
+    """Return [batches, steps, samples]: neurons that receive a gradient, including those that spike.
 
-    `rates` are the fractions of neurons that spike and that receive gradient.
+    `rates` are the fractions of neurons that spike and that receive a gradient.
     """
     if measured is not None:
         return np.maximum(fitted(measured, spikes.shape), spikes)

@@ -79,11 +79,11 @@ class CountedProblem(Protocol):
 
     @property
     def support(self) -> Mapping[str, float]:
-        """Fraction of neurons that receive gradient per step, by buffer."""
+        """Fraction of neurons that receive a gradient per step, by buffer."""
 
     @property
     def support_counts(self) -> Mapping[str, Array]:
-        """Measured numbers of neurons that receive gradient, [steps, samples], by buffer."""
+        """Measured numbers of neurons that receive a gradient, [steps, samples], by buffer."""
 
     @property
     def windowed_buses(self) -> frozenset[str]:
@@ -134,7 +134,7 @@ class EventTimeline:
         return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
 
     def support(self, source: BusSource) -> Ints:
-        """Return [batches, steps, samples]: neurons of a windowed source that receive gradient, including those that spiked."""
+        """Return [batches, steps, samples]: neurons of a windowed source that receive a gradient, including those that spiked."""
         return self._cached("support", source.buffer, lambda: self._support(source))
 
     def _support(self, source: BusSource) -> Ints:

@@ -42,15 +42,15 @@ TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """Fractions tried in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
-"""Changes that local search tries, times populations, times tiles of the chips in use: a few seconds on a laptop."""
+"""Product of the changes that local search tries, the populations and the tiles of the chips in use: a few seconds on a laptop."""
 ROOMY: Final = 256
 """Minimum tiles of a chip to try shared tiles; with fewer, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
-"""Number of placements priced exactly after an estimate of indexed tables; errors of estimates are a few per cent."""
+"""Number of placements priced exactly, if their first prices only estimate the tables of indexed connections (to a few per cent)."""
 MIN_EXACT_PRICES: Final = 5
-"""Minimum of that number, for exact prices that take long: many tiles with many iterations."""
+"""Minimum of that number, used if exact prices take long: for many tiles with many iterations."""
 EXACT_WORK: Final = 1_200_000
-"""Workers of the chips in use, times iterations, times exact prices, above which fewer placements are priced exactly."""
+"""Product of workers of the chips in use, iterations and exact prices; if it would be larger, fewer placements are priced exactly."""
 QUICK_EXACT_PRICES: Final = 2
 """Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
@@ -63,7 +63,7 @@ CLOSE: Final = 1.03
 MIN_CHANGES, MAX_CHANGES = 6, 80
 """Bounds on the number of changes."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes if events were measured: cuts then differ by more than the tables show, because samples differ."""
+"""Factor for the number of changes if events were measured: samples then differ, so tables of means predict the effect of a cut worse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Search:
         self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
-        """Fewest bytes that the update needs in any placement that did not fit."""
+        """Bytes of the fullest tile in the update, in the placement that needs the fewest of all that did not fit."""
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}
@@ -114,7 +114,8 @@ class Search:
     def too_big_after_sequence(self) -> bool:
         """Whether no placement fits because of the update alone, so that segments do not help.
 
-        Segments leave room for more neurons on a tile, but their gradients and weights need more fragments, and so more code in the update.
+        With segments, more neurons fit on a tile. But the gradients and weights of more neurons are more fragments, and so more code in
+        the update.
         """
         return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
 
@@ -293,7 +294,7 @@ class Search:
                 break
 
     def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
-        """Price placements that may be faster than the best, in this order; return whether any fits or is certainly slower."""
+        """Price the placements that may be faster than the best one, in order; return whether any fits, or need not be priced."""
         done = False
         for placement in found:
             bound = least[id(placement)]

@@ -6,8 +6,8 @@ expected amounts, and the codelet counts by the same formulas::
 
     cycles = start + sum of trips x cycles per trip          (only idle when the vertex has no step)
 
-A coefficient is the cycles of a trip of such a loop; its values are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`, and each loop
-names what it counts.
+A coefficient is the number of cycles per trip of one of these loops. Its values are in
+:mod:`snnc.compiler.tiles.vertices.codelet_costs`; the name of a loop states what its trips are.
 
 Columns of a block are processed in pairs (one 64-bit load), and a last single column alone. A *sweep* traverses a list once and keeps up to
 :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` for a value bus) of sums or deltas in registers, so a list needs
@@ -50,8 +50,8 @@ class CodeletCost:
 
     Attributes
     ----------
-    start, idle
-        A run with a step, in addition to its loops; a run without a step.
+        start, idle
+        A run of the vertex in an iteration in which it has a step, in addition to its loops; a run in any other iteration.
     sample, sweep, swept_column
         A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
     event, event_vector, event_joined
@@ -68,8 +68,10 @@ class CodeletCost:
         A halving in a search.
     lookup, table_row, single, run
         Tables of indexed connections: an id or value that is looked up; a row that is processed; a run of one value; a longer run.
-    value, sample_value, choice, sample_choice
-        A value of a run, and in source gradients its product for one sample; both for maxima.
+        value, sample_value
+        A value of a run; in source gradients, its product for one sample.
+    choice, sample_choice
+        The same for max pooling.
     """
 
     start: int = 0

@@ -1,4 +1,4 @@
-"""Vertices that return gradients to sources of spikes in windows, which list the neurons that receive gradient."""
+"""Vertices of windowed gradients: they return gradients only to the neurons listed in a window, not to all neurons of a source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reduce_partials(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def remember(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that stores the number of entries of a window."""
+    """Return the vertex that stores the number of entries of each window."""
     cost = costs["transpose"]
     return VertexSpec("remember", _REMEMBER, cost, tuple(looping("samples", Amount("samples"), cost.element)))
 

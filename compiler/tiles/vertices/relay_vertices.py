@@ -72,8 +72,9 @@ def id_type(width: int) -> Element:
 class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
-    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive gradient without a spike. `drops_support`: these may
-    exceed the room of a step. `limited`: the number of spikes sent per step, and their choice, are set at run time.
+    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`:
+    a step may have more of these than the store has room for. `limited`: the number of spikes sent per step, and their choice, are set at
+    run time.
     """
 
     ids: Element
@@ -87,7 +88,7 @@ class StoredSpikes:
 class ShownWindow:
     """A window of a bus written by a vertex in one pass.
 
-    `with_support`: the window of the backward pass, which also contains neurons that receive gradient without a spike. `limited`: further
+    `with_support`: the window of the backward pass, which also contains neurons that receive a gradient without a spike. `limited`: further
     windows may follow it. `requesting_passes`: number of passes for which the vertex requests further windows. `lost`: spikes beyond the
     capacity are counted.
     """

@@ -79,7 +79,15 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Move ``detach`` to the definition of each spike that is only read detached and not outside the population (`outside`)."""
+    """Move ``detach`` to the definition of a spike, if every line that reads the spike detaches it and it is not in `outside`.
+
+    Parameters
+    ----------
+    lines
+        Equations of one population, with ``detach`` at each use.
+    outside
+        Names that are read outside the population.
+    """
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in SPIKES} - outside
     read_detached = {name for line in lines for name in _detached_symbols(line.value)}
     plain = {name for line in lines for name in symbols(transform(line.value, _without_detached_symbols))}
@@ -192,7 +200,7 @@ class _Marker:
         return e
 
     def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
-        """Return whether adding or subtracting `form` subtracts a threshold, or belongs to a gate of the same spike."""
+        """Return whether operand `position` of a sum is a reset: it subtracts a threshold, or its spike also gates another term."""
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0

@@ -38,10 +38,10 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
     ----------
     places
         Builders to which the nodes are added.
-    scope
-        Tensor of each symbol.
     expression
         Expression to compute.
+    scope
+        Tensor of each symbol.
     shape
         Shape of the population.
     hint

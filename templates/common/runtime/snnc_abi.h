@@ -24,7 +24,7 @@ enum snnc_role {
   SNNC_INPUT = 0,     /* set before snnc_run or snnc_train_step */
   SNNC_RECORD = 1,    /* an output at every step, after snnc_run; after snnc_train_step if the program keeps it */
   SNNC_PARAMETER = 2, /* can be read and set */
-  SNNC_GRADIENT = 3,  /* gradient of the last snnc_train_step, summed over the batch */
+  SNNC_GRADIENT = 3,  /* gradient of the batch's mean loss, times the loss scale if there is one; after snnc_train_step */
   SNNC_STATE = 4,     /* initial states; can be read and set */
   SNNC_LABEL = 5,     /* class indices, set before snnc_train_step */
   SNNC_SETTING = 6,   /* for example the learning rate; can be read and set */

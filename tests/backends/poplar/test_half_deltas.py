@@ -104,5 +104,5 @@ def test_odd_batches_and_networks_without_such_deltas_are_refused():
     program = lowered(spiking_recurrent, SGD(0.05), ("deltas",))
     with pytest.raises(HalfDeltasError, match="batch of 15"):
         make_plan(program, machine(4), steps=STEPS, batch=15, effort=0)
-    with pytest.raises(NothingRoundedError, match="returns gradient only over dense connections"):
+    with pytest.raises(NothingRoundedError, match="returns a gradient only over dense connections"):
         lowered(one_layer, SGD(0.05), ("deltas",))

@@ -294,7 +294,7 @@ def test_wrong_values_of_an_optimiser_change_nothing(tmp_path, change, text):
 
 
 def test_a_session_without_an_optimiser_has_none_to_save(tmp_path):
-    with pytest.raises(errors.OptimizerValuesError, match="without an optimizer"):
+    with pytest.raises(errors.OptimizerValuesError, match="without an optimiser"):
         session_of(graph_of()).save(tmp_path / "w.safetensors", optimizer=True)
     with pytest.raises(errors.OptimizerValuesError, match="does not expose"):
         trainable(batch=4).save(tmp_path / "w.safetensors", optimizer=True)

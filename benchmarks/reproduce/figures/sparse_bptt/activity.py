@@ -6,6 +6,7 @@ from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
 from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, plan_row, throughput
+from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
 
 PERCENTS: Final = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50)
 QUICK: Final = (0.5, 2, 5, 20, 50)
@@ -13,10 +14,10 @@ NET: Final = "nmnist-h3-a{:g}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a sparse row for each activity, rows of the published program, and one dense row, whose time does not depend on activity."""
+    """Return a sparse row for each activity, rows of the published program, and rows of dense programs, whose time is the same for all."""
     chosen = QUICK if quick else PERCENTS
     sparse = [plan_row(NET.format(p), strategy) for p in chosen for strategy in (SNNC, PUBLISHED)]
-    return (*sparse, plan_row(NET.format(5), DENSE))
+    return (*sparse, plan_row(NET.format(5), DENSE), gpu_row(NET.format(5)))
 
 
 def points(results: Results) -> tuple[Point, ...]:
@@ -24,7 +25,8 @@ def points(results: Results) -> tuple[Point, ...]:
     places = [(p, NET.format(p)) for p in PERCENTS]
     ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
     bound = [dense_bound(net, p) for p, net in ends]
-    return (*throughput(results, places, SNNC), *throughput(results, places, PUBLISHED), *throughput(results, ends, DENSE), *bound)
+    gpu = [point for p, net in ends for point in gpu_points(results, net, p, rate=True)]
+    return (*throughput(results, places, SNNC), *throughput(results, places, PUBLISHED), *throughput(results, ends, DENSE), *bound, *gpu)
 
 
 FIGURE: Final = Figure(
@@ -35,7 +37,8 @@ FIGURE: Final = Figure(
     "capacity K is the "
     "given share of its neurons, and every window is full. A program without events moves and multiplies every value at any "
     "activity; snnc's does not use the "
-    "IPU's matrix units, so the bound of a program that does is also drawn.",
+    "IPU's matrix units, so the bound of a program that does is also drawn. snnc's GPU program multiplies every value, too. No GPU was "
+    "measured over these activities.",
     "capacity K, % of a layer",
     "samples/s",
     rows,

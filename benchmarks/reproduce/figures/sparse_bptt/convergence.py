@@ -71,7 +71,7 @@ SCHEDULE: Final = Figure(
     "schedules",
     "2311.04386",
     "Schedule of the second threshold on and off",
-    REGIME + "Pen strokes. With the schedule all neurons receive gradient at first, and the window narrows to 0.1 below the threshold; "
+    REGIME + "Pen strokes. With the schedule all neurons receive a gradient at first, and the window narrows to 0.1 below the threshold; "
     "without it, the window is narrow from the first update. With weights that make every layer fire, the network learns in both cases; "
     "with default weights (few neurons near the threshold) it does not learn without the schedule.",
     "epoch",

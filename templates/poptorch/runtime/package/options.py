@@ -6,7 +6,7 @@ from .description import NETWORK
 from .operation import poptorch
 
 IPUS = NETWORK.get("ipus", 1)
-"""IPUs whose tiles the network uses."""
+"""Number of IPUs whose tiles the network uses."""
 STAGES = 3
 """Stages of the pipeline: the network forward, the loss forward and backward, the network backward."""
 
