@@ -252,6 +252,6 @@ def test_rows_are_multiplied_at_their_offsets(cases, half):
 
 def test_operations_plans_and_options_have_their_documented_names(cases):
     assert cases.run("less_common", "names").splitlines() == [
-        "GELU_ERF SHIFT_LEFT SELECT", "Square Add Reduce<float,popops::Operation::LOG_ADD>", "1000", "TRAINING_FWD 4 5 6", 
+        "GELU_ERF SHIFT_LEFT SELECT", "Square Add Reduce<float,popops::Operation::LOG_ADD>", "1000", "TRAINING_FWD 4 5 6",
         "TRAINING_BWD 4 6 5", "TRAINING_WU 5 4 6", "2 convolutions", "poplar::invalid_option: convolution: no option 'parts'",
     ]  # fmt: skip
