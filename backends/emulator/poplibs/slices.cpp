@@ -97,7 +97,8 @@ void runSlice(const State &state) {
 }
 
 std::string vertexType(Graph &graph, const Slicing &s) {
-  constexpr const char *names[] = {"Slice", "Update", "UpdateAdd", "UpdateMax"};
+  constexpr const char *names[] = {"Slice", "Update", "UpdateAdd", "UpdateMax", "UpdateMul"};
+  static_assert(sizeof names / sizeof names[0] == std::size_t(SliceKind::Mul) + 1, "a name for each kind");
   const std::string name = std::string("popops::Dynamic") + names[int(s.kind)] + "<" + s.type.toString() + ">[" + std::to_string(s.rows) + "," +
                            std::to_string(s.size) + "," + std::to_string(s.count) + "," + std::to_string(s.width) + (s.scaled ? ",scaled]" : "]");
   if (hasType(graph, name))
