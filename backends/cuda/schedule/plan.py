@@ -267,8 +267,10 @@ class LaunchPlan:
         kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
         bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
         neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        sizes = {"depth": work[f"{kind}_rows"], "weights": work[kind], "listed": listed}
-        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], **sizes)
+        depth, weights, levels = work[f"{kind}_rows"], work[kind], work["levels"]
+        return Launch(
+            "feedback", way, ", ".join(labels), bytes_, depth=depth, neurons=neurons, levels=levels, weights=weights, listed=listed
+        )
 
     def _walked_bytes(self, population: str) -> int:
         """Return the bytes of a row: sums that are read, and histories and deltas that are written or, in the backward pass, read."""
