@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.losses.weight_rounding import WeightRounding
     from snnc.compiler.lowering.capacities import Capacities
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.halves import Halves
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -172,16 +172,23 @@ class Backend(Generic[Own]):
         del options
         return graph
 
-    def halves(self, options: Own) -> tuple[Half, ...]:
+    def halves(self, options: Own) -> Halves:
         """Return which values the step program stores as float16; empty if the backend does its own rounding."""
         del options
-        return ()
+        from snnc.compiler.lowering.halves import Halves
+
+        return Halves()
 
     def rounding(self, options: Own) -> WeightRounding | None:
         """Return how updates of float16 weights are rounded."""
         from snnc.compiler.lowering.halves import rounding_of
 
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
+
+    def rounds_products(self, options: Own) -> bool:
+        """Return whether forward products have factors of fewer bits, in a way that other targets do not repeat."""
+        del options
+        return False
 
     def limit(self, options: Own) -> SpikeLimit | None:
         """Return the spike limit of the step program; None for machines, whose plan contains the limit."""

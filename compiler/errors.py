@@ -253,6 +253,12 @@ class HalfNumbersError(SnncError):
     code = "SNNC-E620"
 
 
+class HalfLayersError(SnncError):
+    """A choice of float16 numbers by layer names a layer twice or one that does not exist, or rounds weights in two ways."""
+
+    code = "SNNC-E640"
+
+
 class HalfTargetError(SnncError):
     """A target, or a kind of program, cannot store these numbers as float16."""
 

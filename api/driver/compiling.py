@@ -119,7 +119,8 @@ def compile(
         On machines and the reference (weights and states on the CPU and on a GPU too, no weights in PopTorch's package): the values
         that ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps), deltas and states, as in
         ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random
-        (``stochastic``), or with the remainders stored (``master``). Rounded states change spikes.
+        (``stochastic``), or with the remainders stored (``master``). Rounded states change spikes. A dictionary, or text with
+        semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -254,6 +255,13 @@ def session_for(
         warnings.warn(
             f"the project's windows drop spikes beyond their capacity (mode 'drop'), but on {wanted.target!r} all spikes are sent, so "
             "results may differ.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if chosen.backend.rounds_products(chosen.own()):
+        warnings.warn(
+            f"the project's program on {chosen.target!r} rounds factors of products (precision {chosen.precision!r}), but on "
+            f"{wanted.target!r} they are float32, so results may differ.",
             UserWarning,
             stacklevel=2,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.capacities import check_names, source_labels
+from snnc.compiler.lowering.halves import check_layers
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.spike_limits import spike_sources
 from snnc.options.compile_options import CompileOptions
@@ -28,7 +29,7 @@ def prepared(graph: Graph, chosen: CompileOptions) -> Graph:
 
 def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
     """Prepare `graph` for the target and lower it."""
-    ready = prepared(graph, chosen)
+    ready, halves = prepared(graph, chosen), chosen.backend.halves(chosen.own())
     program = lower(
         ready,
         loss=chosen.loss,
@@ -39,9 +40,10 @@ def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
         limit=chosen.backend.limit(chosen.own()),
-        half=chosen.backend.halves(chosen.own()),
+        half=halves,
         rounding=chosen.backend.rounding(chosen.own()),
     )
     labels, kinds = source_labels(program), {name: buffer.kind for name, buffer in program.buffers.items()}
     check_names(chosen.capacity, [labels[buffer] for buffer in spike_sources(program.forward, kinds)])
+    check_layers(halves, program)
     return Lowered(graph, ready, program)

@@ -16,7 +16,8 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
 from snnc.compiler.lowering.capacities import Capacities, parse_capacity
-from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text, parse_half
+from snnc.compiler.lowering.half_numbers import HalfOption, half_data, half_text, parse_half
+from snnc.compiler.lowering.halves import run_halves
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -62,7 +63,7 @@ class CompileOptions:
     """Number of steps after which gradients are cut; None for gradients through all steps."""
     precision: Precision = "float32"
     """The target determines which values are rounded, see :func:`snnc.compile`. Sums and updated parameters are float32."""
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     """Values stored as float16, with precision="float16"; None for the default of the target."""
     input_gradients: bool = False
     """Whether to compute gradients of the inputs, for layers before the network."""
@@ -111,16 +112,19 @@ class CompileOptions:
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return the options that still apply when the network runs on a different target, without training."""
+        """Return the options that still apply when the network runs on a different target, without training.
+
+        Weights and states that the own target rounds to float16 are rounded on `target` too, so both send the same spikes; other kinds of
+        numbers are used by training only.
+        """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         requested = self.requested().items()
         lost: dict[str, Any] = {name: defaults[name] for name, value in requested if support_of(name, backend, value) != "yes"}
         if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
             lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
-        if self.half is not None and "half" not in lost:
-            half = self.half.of_run(weights=not backend.native)
-            lost |= {"half": half, "precision": defaults["precision"] if half is None else self.precision}
+        half = run_halves(self.backend.halves(self.own())) if support_of("half", backend, self.half) == "yes" else None
+        lost |= {"half": half, "precision": defaults["precision"] if half is None else "float16"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
@@ -306,7 +310,7 @@ _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
     "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
-    "half": (half_text, parse_half),
+    "half": (half_data, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Functions that convert an option to JSON types and back."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.lowering.capacities import CapacityArgument
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
+    from snnc.compiler.lowering.half_numbers import HalfArgument
     from snnc.compiler.lowering.spike_limits import DropPolicy
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -57,7 +57,7 @@ class MoreKeywords(PlanKeywords, total=False):
     truncate: int | None
     input_gradients: bool
     precision: Precision
-    half: str | HalfNumbers | None
+    half: HalfArgument | None
     learnable: str | Iterable[str] | None
 
 

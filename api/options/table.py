@@ -154,7 +154,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "half": Rule(
         "values stored as float16: weights, history (stored past steps), deltas, states (which changes spikes)",
         "Values stored as float16: one or more of weights (weights:stochastic), history (stored past steps), deltas, states (which changes "
-        "spikes).",
+        "spikes); by layer: 'weights; hidden=states; readout=float32'.",
         instead="on that target precision= selects the rounded values",
     ),
     "precision": Rule(

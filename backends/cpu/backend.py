@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
+    from snnc.compiler.lowering.halves import Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,31 +23,33 @@ class CpuOptions(SequenceOptions):
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
 
 
 class CpuBackend(Backend[CpuOptions]):
     """Emits, builds and loads a C++ program."""
 
-    def halves(self, options: CpuOptions) -> tuple[Half, ...]:
+    def halves(self, options: CpuOptions) -> Halves:
         """Return float16 weights and states, if requested; the program rounds histories, which are not included, when it stores them."""
         from snnc.backends.native.halves import rounded_by_program
 
         return rounded_by_program(options.half, trains=options.loss is not None)
 
+    def rounds_products(self, options: CpuOptions) -> bool:
+        """Return whether connections read dense weights as bfloat16."""
+        return options.precision == "bfloat16"
+
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Raise an error if deltas, or weights that are not updated, are to be stored as float16.
+        """Raise an error if deltas are to be stored as float16.
 
         Raises
         ------
         HalfTargetError
-            Float16 is requested for deltas, or for weights in a program without a loss.
+            Float16 is requested for deltas.
         """
         del program
-        from snnc.backends.native.halves import check_weights
         from snnc.compiler.errors import HalfTargetError
 
-        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half includes deltas, but programs for the CPU store deltas as float32; remove them from half.")
 
@@ -55,9 +57,11 @@ class CpuBackend(Backend[CpuOptions]):
         """Write the program, its tables and weights; raise an error for a memory bound that cannot be met."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
+        from snnc.compiler.lowering.halves import halves_of
 
         precision = options.precision if options.half is None or options.half.history else "float32"
-        emit_cpu(placed.program, folder, options.steps, options.batch, precision)
+        halves = None if options.half is None else halves_of(precision, options.half, trains=options.loss is not None)
+        emit_cpu(placed.program, folder, options.steps, options.batch, precision, halves)
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CpuOptions) -> BuiltProject:

@@ -17,7 +17,7 @@ from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.halves import check_dense, check_past
+from snnc.compiler.lowering.halves import Halves, check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
@@ -74,7 +74,12 @@ TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.
 
 
 def emit_cpu(
-    program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None, precision: Precision = "float32"
+    program: StepProgram,
+    folder: Path,
+    steps: int | None = None,
+    batch: int | None = None,
+    precision: Precision = "float32",
+    half: Halves | None = None,
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all.
 
@@ -88,6 +93,8 @@ def emit_cpu(
         Initial sizes of a session, which accepts any number of either.
     precision
         Precision of the histories for the backward pass; with bfloat16, also of the dense weights that connections read. Sums are float32.
+    half
+        Layers whose histories have this precision; None: all.
 
     Raises
     ------
@@ -97,7 +104,7 @@ def emit_cpu(
         The program contains nothing that would be rounded: no histories and, with bfloat16, no dense weights.
     """
     program, pooled = with_pooled_convolutions(program)
-    storage = SequenceStorage(program, pooled, precision)
+    storage = SequenceStorage(program, pooled, precision, half)
     if precision == "float16":
         check_past(any(storage.rounded.values()), program)
     elif precision == "bfloat16" and not any(storage.rounded.values()):

@@ -64,7 +64,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
-        **_halves(storage, trains),
+        **_halves(storage),
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [
@@ -95,12 +95,12 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     return context, made.tables, needs_of(made, row_buffers)
 
 
-def _halves(storage: SequenceStorage, trains: bool) -> Context:
+def _halves(storage: SequenceStorage) -> Context:
     """Return which numbers have the values of float16 numbers."""
     return {
         "float16": storage.precision == "float16",
         "half_states": any(p.kernel.halves for p in storage.program.populations),
-        "half_weights": storage.program.rounding is not None and trains,
+        "half_weights": any(p.half for p in storage.program.parameters.values()),
     }
 
 
@@ -265,7 +265,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     for p in program.parameters.values():
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
-        if p.half and trains:
+        if p.half:
             lines.append(f"{p.name}.settled = [](Parameter &weight) {{ round_to_nearest(weight, {{0, weight.numbers}}); }};")
         if p.half and p.name in learned and program.rounding is not None:
             lines += _rounding_setup(program, p.name, shape)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
+    from snnc.compiler.lowering.halves import Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,34 +30,33 @@ class CudaOptions(SequenceOptions):
 
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"tf32": "yes", "bfloat16": "with a loss", "float16": "yes"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     device: int | None = None
 
 
 class CudaBackend(Backend[CudaOptions]):
     """Emits, builds and loads a CUDA program."""
 
-    def halves(self, options: CudaOptions) -> tuple[Half, ...]:
+    def halves(self, options: CudaOptions) -> Halves:
         """Return float16 weights and states, if requested; the program itself rounds histories, factors of products and deltas."""
         from snnc.backends.native.halves import rounded_by_program
 
         return rounded_by_program(options.half, trains=options.loss is not None)
 
+    def rounds_products(self, options: CudaOptions) -> bool:
+        """Return whether factors of forward products are tf32 or float16."""
+        return options.precision == "tf32" or (options.precision == "float16" and options.half is None)
+
     def check(self, program: StepProgram, options: CudaOptions) -> None:
-        """Raise an error if only histories or deltas, or weights that are not updated, are to be stored as float16.
+        """Raise an error if only histories or deltas are to be stored as float16.
 
         Raises
         ------
         HalfTogetherError
             `half` names history or deltas.
-        HalfTargetError
-            Float16 is requested for weights in a program without a loss.
         """
         del program
         from snnc.backends.cuda.errors import HalfTogetherError
-        from snnc.backends.native.halves import check_weights
-
-        check_weights(options.half, trains=options.loss is not None)
         if options.half is not None and (options.half.history or options.half.deltas):
             raise HalfTogetherError(
                 "half includes history or deltas, but programs for GPUs round the history, factors of dense products and deltas together; "

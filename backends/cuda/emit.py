@@ -32,6 +32,7 @@ FIXED: Final = (
     "memory.cpp",
     "uploads.hpp",
     "replay.hpp",
+    "beside.hpp",
     "timing.hpp",
     "timing.cpp",
     "launch.hpp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
+from snnc.backends.cuda.schedule.overlap import interleave, overlapping
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.native.composed_loss import target_setup
@@ -26,7 +28,7 @@ from snnc.backends.training.moments import moments
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import DenseProduct, DenseWeightGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
@@ -67,7 +69,8 @@ def network_context(
     steps = Steps(storage, precision)
     sequence_calls = SequenceCalls(steps, precision)
     plan = LaunchPlan(steps, sequence_calls, trains)
-    gradients = Gradients(steps, sequence_calls)
+    overlaps = _overlaps(steps, plan)
+    gradients = Gradients(steps, sequence_calls, overlaps)
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
@@ -90,7 +93,8 @@ def network_context(
         "kernel_numbers": _kernel_numbers(launches),
         "record_phases": steps.records(),
         "forward": plan.forward,
-        "backward": plan.backward,
+        "backward": interleave(plan.backward, plan.backward_cores, gradients.beside),
+        "overlaps": bool(overlaps),
         "scratch": plan.scratch,
         **_session_state(buffers, gradients, learned, record),
         "gradient_calls": gradients.calls,
@@ -128,6 +132,12 @@ def _update(program: StepProgram, parameter: str, group: int | None) -> Context:
         "rounding": rounded_update(program, parameter),
         "remains": keeps_remainder(program, parameter),
     }
+
+
+def _overlaps(steps: Steps, plan: LaunchPlan) -> dict[str, str]:
+    """Return gradient -> label of the recurrent core during which it is computed."""
+    sizes = {op.target: steps.storage.size(op.target) for op in steps.program.backward if isinstance(op, DenseWeightGradient)}
+    return overlapping(steps.program, plan.backward_cores, sizes)
 
 
 def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
@@ -173,7 +183,12 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
         return [*found, *forward]
     record = next(o.record for o in program.outputs if o.id == program.loss_output)
     loss = Launch("loss", "once", "loss", 3 * FLOAT * storage.size(record))
-    gradients = [one for op in program.backward if (one := described.gradient(op)) is not None]
+    overlaps = _overlaps(steps, plan)
+    gradients = [
+        replace(one, during=overlaps.get(getattr(op, "gradient", ""), ""))
+        for op in program.backward
+        if (one := described.gradient(op)) is not None
+    ]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
     # Weights and moments are read and written, gradients are read, and weights are prepared for their products.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))

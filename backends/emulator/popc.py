@@ -63,6 +63,11 @@ HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
 """Prefixes of flags that do not affect the search for headers."""
 CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
+TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
+"""Names of targets in Poplar; all codelets run on this machine."""
+OWN_CONSTANT = re.compile(r"expected unqualified-id before .*\n[^\n]*\bM_[A-Z0-9_]+\s*[={(]")
+"""Compiler error for a codelet's own constant with a name such as `M_PI`, which <cmath> defines here, but not on an IPU."""
+OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
 MAX_ATTEMPTS = 24
@@ -318,6 +323,8 @@ def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None
         return [f for f in flags if f != HALF_CLASSES]
     if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:
         return [*flags, ALL_CLASSES]
+    if OWN_CONSTANT.search(errors) and OWN_CONSTANTS not in flags:
+        return [*flags, OWN_CONSTANTS]
     if COMPUTE_ELSEWHERE.search(errors) and KEEP_COMPUTE in flags and not clang:
         return [*(f for f in flags if f != KEEP_COMPUTE), "-fkeep-inline-functions"]
     return None
@@ -376,6 +383,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument("-S", "--S", dest="assembly", action="store_true", help="write assembly of this machine")
     parser.add_argument("--target", "-target", default="", help="accepted and ignored: codelets run on this machine")
+    parser.add_argument("--list-targets", action="store_true", help="print the names of targets")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of the API and of the C++ compiler")
     return parser
 
@@ -383,7 +391,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 on success."""
     parser = _parser()
-    if {"-v", "--version"} & set(sys.argv[1:] if arguments is None else arguments):
+    given = set(sys.argv[1:] if arguments is None else arguments)
+    if "--list-targets" in given:
+        print(",".join(TARGETS))
+        return 0
+    if {"-v", "--version"} & given:
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
         return 0
     options, others = parser.parse_known_args(arguments)

@@ -60,6 +60,8 @@ class SequenceEngine(NativeEngine):
         self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}
         self.activity = UNOBSERVED
+        self._kept: Array | None = None
+        """Gradients of earlier parts of an update, one after another."""
         self._training = False
         """Whether the current sequence will run backward."""
 
@@ -193,9 +195,10 @@ class SequenceEngine(NativeEngine):
         self.change_parameters(learning_rate)
         return loss
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
-        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self._setting("whole", samples)
+        self._first_sample = first
         loss, step = 0.0, Gather.BEGINS
         try:
             for inputs, target in parts:
@@ -218,6 +221,20 @@ class SequenceEngine(NativeEngine):
         finally:
             self._setting("gather", Gather.ALONE)
             self._setting("whole", 0)
+
+    def keep_gradients(self, share: float, *, last: bool) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`; the sum is in the host's memory."""
+        found = np.empty(self.gradient_elements, np.float32)
+        self.gradients_to(found.ctypes.data)
+        found *= np.float32(share)
+        self._kept = found if self._kept is None else self._kept + found
+        if last:
+            self.gradients_from(self._kept.ctypes.data)
+            self._kept = None
+
+    def forget_gradients(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        self._kept = None
 
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""

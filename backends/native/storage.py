@@ -29,6 +29,7 @@ from snnc.compiler.ir.step_operations import (
 )
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.gradient_support import support_bounds
+from snnc.compiler.lowering.halves import Halves
 from snnc.compiler.neurons.expression import Expression
 from snnc.compiler.neurons.rounded_values import rounded_values
 
@@ -74,11 +75,14 @@ class SequenceStorage:
         Pooling windows of the maximum after each convolution that has no other reader.
     precision
         Precision of the histories for the backward pass, and of the dense weights that connections read.
+    half
+        Layers whose histories have this precision; None: all.
     """
 
     program: StepProgram
     pooled: Mapping[str, Windows] = field(default_factory=dict)
     precision: Precision = "float32"
+    half: Halves | None = None
 
     def size(self, buffer: str) -> int:
         """Return the number of values of a buffer per step and sample."""
@@ -119,7 +123,8 @@ class SequenceStorage:
         """Population -> the states and saved values stored in 16 bits, by canonical name, with the offset that is subtracted."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
         rounds = self.precision != "float32" and self.program.optimizer is not None
-        return {p.id: rounded_values(p.kernel) if rounds and p.id in adjoints else {} for p in self.program.populations}
+        chosen = {p.id for p in self.program.populations if self.half is None or "history" in self.half.of(p.label)}
+        return {p.id: rounded_values(p.kernel) if rounds and p.id in adjoints & chosen else {} for p in self.program.populations}
 
     @property
     def checkpoint_bytes(self) -> int:

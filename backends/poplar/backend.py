@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.capacities import Capacities
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
+    from snnc.compiler.lowering.halves import Halves
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -47,7 +47,7 @@ class TileOptions(TargetOptions):
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -98,7 +98,7 @@ class TileBackend(Backend[Own]):
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
-    def halves(self, options: Own) -> tuple[Half, ...]:
+    def halves(self, options: Own) -> Halves:
         """Return the kinds of values that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 

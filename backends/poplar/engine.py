@@ -43,6 +43,8 @@ class PoplarEngine(NativeEngine):
         super().__init__(library, folder)
         self._compiled = dict(limits or {})
         self._limits = dict(self._compiled)
+        self._stored = 0
+        """Number of batches whose gradients are stored for the next update."""
         self._dropped = 0
         """Number of input spikes that were dropped before sending."""
 
@@ -121,11 +123,36 @@ class PoplarEngine(NativeEngine):
                 self._forget_gradients()
         return whole * self.batch / samples
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`; there is one part, a batch of the compiled size."""
         ((inputs, target),) = parts
         assert len(target) == samples
-        return self._gathered(Gather.BEGINS, lambda: self.train_batch(inputs, target, 0.0))
+        self._first_sample = first
+        try:
+            return self._gathered(Gather.BEGINS, lambda: self.train_batch(inputs, target, 0.0))
+        finally:
+            self._first_sample = 0
+
+    def keep_gradients(self, share: float, *, last: bool) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`; the last gradients are added by the update itself."""
+        if last:
+            assert math.isclose(share * (self._stored + 1), 1), "all batches have the compiled size"
+            return
+        self.session.set(_BATCHES, np.array([_KEEP], dtype=np.int32))
+        self._gathered(Gather.CHANGES, self.session.train_step)
+        self._stored += 1
+
+    def forget_gradients(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        if self._stored:
+            self._forget_gradients()
+            self._expect(0)
+
+    def _expect(self, stored: int) -> None:
+        """Set the number of batches whose gradients are stored for the next update."""
+        self._stored = stored
+        if self.accumulates:
+            self.session.set(_BATCHES, np.array([stored], dtype=np.int32))
 
     def gather_again(self, samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
@@ -135,7 +162,11 @@ class PoplarEngine(NativeEngine):
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
-        self._gathered(Gather.CHANGES, self.session.train_step)
+        self._expect(self._stored)
+        try:
+            self._gathered(Gather.CHANGES, self.session.train_step)
+        finally:
+            self._expect(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
         """Call `run`, a training step or a run that performs only `step` of an update."""

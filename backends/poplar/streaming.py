@@ -20,6 +20,8 @@ NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
 """Compute sets that advance the row number."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
+COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
+"""Names of the copies of the new row number, which belong to the same phases as these compute sets."""
 ROW: Final = "remote_row"
 
 
@@ -42,7 +44,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 def move_row(compute_set: str) -> str:
     """Return the C++ programs that advance the row number."""
-    return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
+    return f'Execute({compute_set}), Copy({ROW}_after, {ROW}, false, "{COPIES[compute_set]}")'
 
 
 def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
+    from snnc.compiler.lowering.half_numbers import HalfOption
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
@@ -29,7 +29,7 @@ class PopTorchOptions(TileOptions):
     """Options of a package for PopTorch; PopART stores its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     input_gradients: bool = field(default=False, metadata=TRAINING)
     drop: DropPolicy = "lowest"
 

@@ -10,8 +10,8 @@ from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, Sequence
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
-    from snnc.compiler.lowering.half_numbers import HalfNumbers
-    from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.half_numbers import HalfOption
+    from snnc.compiler.lowering.halves import Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +19,13 @@ class ReferenceOptions(SequenceOptions):
     """Options of the reference backend."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program in this process, without emitting code."""
 
-    def halves(self, options: ReferenceOptions) -> tuple[Half, ...]:
+    def halves(self, options: ReferenceOptions) -> Halves:
         """Return the kinds of values that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 

@@ -45,6 +45,8 @@ class ReferenceEngine:
         self._parameters = {name: p.value.astype(self.dtype) for name, p in program.parameters.items()}
         self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
         self._gradients: dict[str, Array] = {}
+        self._kept: dict[str, Array] = {}
+        """Gradients of earlier parts of an update."""
         self._dropped = 0
         self._window: StepMemory | None = None
         self._masks = masks_of(program)
@@ -96,10 +98,10 @@ class ReferenceEngine:
         self.change_parameters(learning_rate)
         return loss
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         state = self._state()
-        whole, gradients, first, factor = 0.0, dict[str, Array](), 0, state.scale.factor
+        whole, gradients, factor = 0.0, dict[str, Array](), state.scale.factor
         for inputs, target in parts:
             masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
             loss, found = self.loss_and_gradients(inputs, target, masks, factor)
@@ -110,6 +112,16 @@ class ReferenceEngine:
             gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
         self._gradients = gradients if factor == 1 else {n: g / self.dtype.type(factor) for n, g in gradients.items()}
         return whole
+
+    def keep_gradients(self, share: float, *, last: bool) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        self._kept = {name: self._kept.get(name, 0) + gradient * self.dtype.type(share) for name, gradient in self._gradients.items()}
+        if last:
+            self._gradients, self._kept = self._kept, {}
+
+    def forget_gradients(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        self._kept = {}
 
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""

@@ -206,11 +206,23 @@ class GatheringEngine(Protocol):
 class SplitEngine(Engine, GradientEngine, Protocol):
     """An engine that can compute gradients without an update, and update from them later."""
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
+        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned. `first` is
+        the position of their first sample in the batch of the update.
         """
+        ...
+
+    def keep_gradients(self, share: float, *, last: bool) -> None:
+        """Add `share` of the gradients to those kept for the next update; after the `last` ones, the gradients are the sum.
+
+        Engines of one batch size need a program that :func:`accumulates`; `share` is then 1 / number of batches.
+        """
+        ...
+
+    def forget_gradients(self) -> None:
+        """Discard the kept gradients of an interrupted update."""
         ...
 
     def change_parameters(self, learning_rate: float) -> None:

@@ -69,10 +69,20 @@ class EngineOfParts(EngineWrapper[Engine]):
         whole, counts = self.between.records_of_whole(wide), {found.count for found in moments.values()}
         return self.between.records_of_whole(records), {id_: Moments(x[0, 0], x[1, 0], *counts) for id_, x in whole.items()}
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
         assert isinstance(self.engine, SplitEngine)
-        return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples)
+        return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples, first)
+
+    def keep_gradients(self, share: float, *, last: bool) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        self.engine.keep_gradients(share, last=last)
+
+    def forget_gradients(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        assert isinstance(self.engine, SplitEngine)
+        self.engine.forget_gradients()
 
     def gather_again(self, samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""

@@ -99,6 +99,8 @@ class ProgramInputs:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
                 empty = "" if 0 not in array.shape else " (no samples)" if array.shape[0] == 0 else " (they are empty)"
                 raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{empty}; they must be {wanted}.")
+            if array.ndim == len(info.shape) + 2:
+                self._check_steps(info, array, layout)
             found[info.id] = array
         if len({len(a) for a in found.values()}) != 1:
             raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
@@ -179,6 +181,27 @@ class ProgramInputs:
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
                 raise BatchSizeError(f"the input {info.label!r} has a batch size of {own}, another input {batch}; they must be equal.")
 
+    def _check_steps(self, info: InputInfo, array: InputValues, layout: FileLayout) -> None:
+        """Raise an error for samples with a different number of steps than the network was compiled for."""
+        fixed = self.engine.steps or self.program.steps
+        samples, steps = array.shape[:2]
+        if fixed is None or steps == fixed:
+            return
+        wanted = describe(info.shape, layout).replace("B", "samples", 1)
+        swapped = " Samples and steps look swapped: give x.swapaxes(0, 1)." if samples == fixed else ""
+        raise StepsError(
+            f"the samples for {info.label!r} have shape {list(array.shape)}, so {steps} steps of {samples} samples, but the network was "
+            f"compiled for {fixed} steps; they must be {wanted}.{swapped}"
+        )
+
+    def _swapped(self, fixed: int | None, batch: int) -> str:
+        """Return a sentence if the batch has as many samples as the network has steps."""
+        timed = [i for i in self.program.inputs if not i.static and i.layout.batch_axis is not None]
+        if batch != fixed or not timed:
+            return ""
+        takes = describe(timed[0].shape, timed[0].layout)
+        return f" They have {batch} samples, so steps and samples look swapped: {timed[0].label!r} takes {takes}."
+
     def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
         """Extend all sequences to the same T and B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
@@ -186,10 +209,12 @@ class ProgramInputs:
         total = steps or (next(iter(lengths)) if lengths else fixed)
         if total is None:
             raise StepsError("no input has a time axis; give the number of steps with steps=….")
+        batch = max(a.shape[1] for a in sequences.values())
         if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
             compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
-            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, but {total} were requested{compiled}.")
-        batch = max(a.shape[1] for a in sequences.values())
+            requested = f", but {steps} were requested" if steps else "; their numbers must be equal" if len(lengths) > 1 else ""
+            swapped = self._swapped(fixed, batch) if len(lengths) == 1 and not steps else ""
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps{requested}{compiled}.{swapped}")
         self._check_batch(sequences, batch)
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
 

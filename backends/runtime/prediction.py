@@ -45,7 +45,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
     """Raise an error for targets that do not fit the loss and the number of steps; see :func:`check_labels`."""
     if plain_classes(program.loss) or not isinstance(program.loss, Composed):
-        check_labels(program, targets, count)
+        check_labels(program, targets, count, steps=steps)
     else:
         check_targets(program.loss, size(prediction_output(program).shape), targets, count, steps)
 
@@ -81,8 +81,8 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
     return classes_of(program, targets)
 
 
-def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None) -> None:
-    """Raise an error unless the labels are one class index per sample.
+def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None, steps: int | None = None) -> None:
+    """Raise an error unless the labels are one class index for each of `count` samples of `steps` steps.
 
     Raises
     ------
@@ -95,6 +95,8 @@ def check_labels(program: StepProgram, labels: Array, count: int, output: str | 
         raise DataTypeError(f"the labels are {labels.dtype}; give integers, class indices{hints.get(labels.dtype.kind, '')}.")
     if labels.shape != (count,):
         how = "; for one-hot labels, give y.argmax(axis=1)" if labels.ndim == 2 and len(labels) == count else ""
+        if labels.shape == (steps,):
+            how = f"; the samples have {steps} steps, so samples and steps of x look swapped: give x.swapaxes(0, 1)"
         raise DataShapeError(f"the labels have shape {list(labels.shape)}; {count} samples need [{count}]{how}.")
     chosen = prediction_output(program, output)
     classes = size(chosen.shape)

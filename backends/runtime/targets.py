@@ -38,6 +38,10 @@ def target_shape(loss: Composed, outputs: int, steps: int | None) -> tuple[int |
     }[loss.targets]
 
 
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(wanted) == len(shape) and all(w in (None, n) for w, n in zip(wanted, shape, strict=True))
+
+
 def check_targets(loss: Composed, outputs: int, targets: Array, count: int, steps: int | None) -> None:
     """Raise an error unless the targets fit the loss, `outputs` and `steps`.
 
@@ -51,10 +55,12 @@ def check_targets(loss: Composed, outputs: int, targets: Array, count: int, step
         kinds = "integers, class indices" if of_classes else "numbers"
         raise DataTypeError(f"the targets are {targets.dtype}; the loss compares with {kinds}.")
     wanted = (count, *target_shape(loss, outputs, steps))
-    if len(wanted) != targets.ndim or any(w not in (None, n) for w, n in zip(wanted, targets.shape, strict=True)):
+    if not _fits(targets.shape, wanted):
         text = ", ".join("steps" if n is None else str(n) for n in wanted)
         last = ", and the last column is the number of steps of each sequence" if loss.lengths else ""
-        raise DataShapeError(f"the targets have shape {list(targets.shape)}; the loss compares with {loss.targets}, [{text}]{last}.")
+        swapped = loss.targets.startswith("step") and _fits(targets.shape[1::-1] + targets.shape[2:], wanted)
+        hint = " Samples and steps look swapped: give y.swapaxes(0, 1)." if swapped else ""
+        raise DataShapeError(f"the targets have shape {list(targets.shape)}; the loss compares with {loss.targets}, [{text}]{last}.{hint}")
     if loss.lengths:
         lengths = targets[:, -1]
         if (lengths < 1).any() or (lengths != np.floor(lengths)).any() or (steps is not None and (lengths > steps).any()):

@@ -66,6 +66,8 @@ class Entry:
     """Tolerance of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
     compiled: tuple[str, ...] = ()
     """Variants with a slow compilation that the framework caches on disk, so that an untimed run in advance pays off."""
+    precision: str = "float32"
+    """Format of its products' factors; rows are compared with those of the same precision."""
     alone: bool = False
     """Whether its compiler times kernels on the device: its first step must then run alone there."""
 

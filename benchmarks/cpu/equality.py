@@ -21,6 +21,8 @@ CHANGE: Final = 1e-3
 """Largest relative error of the changes that Adam makes, compared with those computed from the engine's own gradients."""
 WHOLE: Final = 1e-2
 """Largest relative error of the loss at the timed size, where a neuron close to its threshold may spike in one engine only."""
+WHOLE_ROUNDED: Final = 0.2
+"""As :data:`WHOLE`, below float32, where rounded currents move spikes: W3 (one sample) in float16 was off by 7 %, W1 by 0.2 %."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
 
@@ -60,6 +62,13 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
         worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
     ratio, text = max(worst, key=lambda item: item[0])
     return text if ratio > 1 else _optimised(found, expected, start)
+
+
+def gradient_error(path: Path, expected: Expected) -> float:
+    """Return the largest relative error of a gradient of the first step in an answer, norm of the difference over norm."""
+    found = read_arrays(path)
+    pairs = ((np.asarray(found[f"g0:{name}"], np.float64), reference) for name, reference in expected.gradients.items())
+    return max(float(np.linalg.norm(own - reference)) / max(float(np.linalg.norm(reference)), 1e-12) for own, reference in pairs)
 
 
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:

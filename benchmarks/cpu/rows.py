@@ -30,6 +30,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
     process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, including compilation (with
     the caches of the machine). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
     hashes of weights and data with the activity of each layer (of the reference: an engine whose loss differs has no row),
+    ``precision`` the format of the products' factors, ``gradient_error`` the largest relative error of a gradient in the checked step,
     ``gradient_cosine`` the cosine between the engine's gradient and the exact one in the checked step.
     """
     process, ms = runner.process, np.array(runner.ms)
@@ -41,6 +42,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         "steps": workload.steps,
         "engine": process.entry.engine,
         "mode": process.entry.mode,
+        "precision": process.entry.precision,
         "variant": process.variant,
         "ms_median": middle,
         "ms_p10": float(np.percentile(ms, 10)),
@@ -54,6 +56,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         "loss": runner.loss,
         "activity": first.activity,
         "conditions": first.conditions.to_data(),
+        "gradient_error": runner.gradient_error,
         "gradient_cosine": cosine,
         "steps_timed": len(ms),
         "turns": len(runner.medians),
@@ -63,28 +66,38 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` divided by that of snnc's exact row for the same workload; None without such a row."""
-    ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    """Return `key` of `one` divided by that of snnc's row for the same workload and precision; None without such a row."""
+    ours = _ours(rows, one)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 
 
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two rows are for the same workload and density."""
-    return (a["workload"], a["density"]) == (b["workload"], b["density"])
+    """Whether two rows are for the same workload, density and precision (in files without one: float32)."""
+    keys = (("workload", ""), ("density", 0.0), ("precision", "float32"))
+    return all(a.get(key, default) == b.get(key, default) for key, default in keys)
+
+
+def _ours(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the row of snnc that `one` is compared with: mode exact, or the mode of the precision."""
+    modes = ("exact", one.get("precision", "exact"))
+    return next((r for r in rows if r["engine"] == "snnc" and r["mode"] in modes and same(r, one)), None)
 
 
 def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
-    """Return each turn's time of `one` divided by that of snnc's exact row in the same round; empty if they were not timed together."""
-    ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    """Return each turn's time of `one` divided by that of snnc's row (see :func:`relative_to_snnc`); empty if not timed together."""
+    ours = _ours(rows, one)
     if ours is None or ours.get("group") != one.get("group") or not ours.get("turn_ms") or len(ours["turn_ms"]) != len(one["turn_ms"]):
         return []
     return [other / snnc for other, snnc in zip(one["turn_ms"], ours["turn_ms"], strict=True) if snnc]
 
 
 def grouped(
-    rows: Sequence[Row], heads: Mapping[str, bool], name: Callable[[Row], str], cells: Callable[[Row], Sequence[str]], width: int | None
+    rows: Sequence[Row], heads: Mapping[str, bool], cells: Callable[[Row], Sequence[str]], width: int | None
 ) -> list[str]:
-    """Return rows as the lines of a table with a section per workload, sorted by speed; `heads` maps column titles to alignments."""
+    """Return rows as the lines of a table, with a section per workload and precision, sorted by speed.
+
+    `heads` maps column titles to whether they are aligned to the right.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -92,13 +105,13 @@ def grouped(
     table = Table(show_edge=False, pad_edge=False, box=None)
     for head, right in heads.items():
         table.add_column(head, justify="right" if right else "left", no_wrap=True)
-    names: list[str] = []
+    begun: list[Row] = []
     for row in rows:
-        if name(row) in names:
+        if any(same(row, other) for other in begun):
             continue
-        if names:
+        if begun:
             table.add_section()
-        names.append(name(row))
+        begun.append(row)
         for one in sorted((r for r in rows if same(r, row)), key=lambda r: float(r["ms_median"])):
             table.add_row(*cells(one))
     if rows:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.equality import WHOLE, difference
+from snnc.benchmarks.cpu.equality import WHOLE, WHOLE_ROUNDED, difference, gradient_error
 from snnc.benchmarks.cpu.oracle import Check, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
@@ -119,8 +119,9 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
     """Start a process, check its numbers, build the whole problem and take some turns."""
     process = Process(entry, variant, threads)
     try:
-        compare(process, files)
+        error = compare(process, files)
         runner = opened(process, files)
+        runner.gradient_error = error
         for _ in range(trials):
             runner.turn()
         process.ask("reset_peak")
@@ -130,8 +131,13 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
     return runner
 
 
-def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
+def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
     """Let an engine train the small problem within `seconds`, and compare its numbers with the expected ones.
+
+    Returns
+    -------
+    float
+        The largest relative error of a gradient.
 
     Raises
     ------
@@ -140,10 +146,13 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
     """
     entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
     process.ask("check", seconds, data=files.small, out=str(answer))
-    wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights, entry.tolerance)
+    expected = files.check.of(entry.exact)
+    wrong = difference(answer, expected, files.check.problem.weights, entry.tolerance)
+    error = 0.0 if wrong else gradient_error(answer, expected)
     answer.unlink()
     if wrong:
         raise EngineError(f"its numbers differ: {wrong}")
+    return error
 
 
 def opened(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
@@ -158,7 +167,9 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     process.ask("open", seconds, data=files.whole)
     first = process.ask("step", max(1.0, seconds - (time.perf_counter() - begin)))
     first_step_s = time.perf_counter() - begin
-    if not abs(first["loss"] - files.first.loss) <= WHOLE * abs(files.first.loss):
+    entry = process.entry
+    limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
+    if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
         raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]

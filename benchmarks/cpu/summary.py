@@ -17,10 +17,10 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``workload``, ``density`` and ``mode``; ``times_snntorch``, ``times_eager`` and ``times_best``: speed relative to snnTorch's
-        fastest variant, to snnTorch without ``torch.compile``, and to the fastest framework, ``best``; ``memory_of_best`` and
-        ``memory_of_least``: peak memory over that of the fastest framework, and over the
-        smallest, ``least``. Without a framework to compare with, a value is None.
+        ``workload``, ``density``, ``mode`` and ``precision``; the others have the same precision. ``times_snntorch``, ``times_eager`` and
+        ``times_best``: speed relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to the fastest framework,
+        ``best``; ``memory_of_best`` and ``memory_of_least``: peak memory over that of the fastest framework, and over the smallest,
+        ``least``. Without a framework to compare with, a value is None.
     """
     found = []
     for own in (row for row in rows if row["engine"] == "snnc"):
@@ -28,10 +28,12 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
         best = min(others, key=lambda row: float(row["ms_median"]), default=None)
         least = min(others, key=lambda row: float(row["peak_mb"]), default=None)
         snntorch, eager = (
-            next((row for row in others if (row["engine"], row["mode"]) == ("snntorch", mode)), None) for mode in ("exact", EAGER)
+            next((row for row in others if row["engine"] == "snntorch" and row["mode"] in modes), None)
+            for modes in (("exact", own.get("precision")), (EAGER,))
         )
         found.append(
             {key: own[key] for key in ("workload", "density", "mode")}
+            | {"precision": own.get("precision", "float32")}
             | {"times_snntorch": _over(snntorch, own, "ms_median"), "times_eager": _over(eager, own, "ms_median")}
             | {"times_best": _over(best, own, "ms_median")}
             | {"best": best and best["engine"], "memory_of_best": _over(own, best, "peak_mb")}

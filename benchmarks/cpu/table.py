@@ -14,7 +14,7 @@ _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
     """Return the rows by workload, the fastest first, then omitted entries with reasons, the machine, and notes on the columns."""
     heads = {head: head in _RIGHT for head in ("workload", "engine", "mode", "variant", *_RIGHT)}
-    text = grouped(rows, heads, _name, lambda row: _cells(rows, row), width)
+    text = grouped(rows, heads, lambda row: _cells(rows, row), width)
     notes = {f"{r['engine']}: {r['note']}": None for r in rows if r["note"]}
     text += ["", *summary_lines(rows), ""] if rows else []
     text += [*notes]

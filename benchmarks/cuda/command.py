@@ -13,12 +13,12 @@ from snnc.backends.cuda.build import nvcc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.command import ROUNDS, facts
-from snnc.benchmarks.cpu.engine import Entry, entries
+from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.suite import Report, named
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
-from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, FLOAT32, requested
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
@@ -66,6 +66,8 @@ class CudaBenchOptions:
         Time limit of a variant's first step, its compilation included.
     resumed
         File of rows of an earlier run, which are not measured again.
+    precisions
+        Some of :data:`~snnc.benchmarks.cuda.entries.PRECISIONS`; engines are compared within each.
     """
 
     rounds: int | None = None
@@ -73,6 +75,7 @@ class CudaBenchOptions:
     ways: str = FASTEST
     first_step_s: float = FIRST_STEP_S
     resumed: Path | None = None
+    precisions: tuple[str, ...] = (FLOAT32,)
 
 
 def run_suite(
@@ -109,7 +112,7 @@ def run_suite(
     BenchError
         An engine does not exist, a number is out of range, or earlier rows cannot be continued.
     """
-    requested = entries(engines, CUDA_ENTRIES, "cuda")
+    chosen_entries = requested(engines, options.precisions, CUDA_ENTRIES)
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()
     if not 1 <= threads <= processors():
         raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
@@ -119,13 +122,13 @@ def run_suite(
     times = MEASURED if device == "cuda" else STAND_IN
     machine = {
         "GPU": gpu.name if device == "cuda" else "none",
-        "precision": "float32 (modes bfloat16 and float16: see their notes)",
+        "precision": ", ".join(dict.fromkeys(entry.precision for entry in chosen_entries)),
         "times": times,
     } | facts(threads)
     rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
     found |= {"rows": rows, "left_out": left_out, "machine": machine}
     suite = _Suite(SuiteSettings(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
-    suite.run([w if device == "cuda" else stand_in(w) for w in chosen], requested)
+    suite.run([w if device == "cuda" else stand_in(w) for w in chosen], chosen_entries)
 
 
 @dataclass
@@ -200,5 +203,7 @@ class _Suite:
 
 
 def _bound(workload: Workload, gpu: Gpu, row: dict[str, Any]) -> dict[str, Any]:
+    if row["precision"] != FLOAT32:
+        return {"bound_ms": None, "bound": None}
     one = bound(workload, gpu, row["activity"])
     return {"bound_ms": 1e3 * one.seconds, "bound": one.to_data() | {"of": gpu.name, "kind": "computed"}}

@@ -1,23 +1,45 @@
-"""The engines of the suite cuda: those of the suite cpu, in variants for a GPU."""
+"""The engines of the suite cuda: those of the suite cpu, in variants for a GPU, and each of them in every precision."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from snnc.benchmarks.cpu.engine import ENTRIES, MODES, ROUNDED, Entry
+from snnc.benchmarks.cpu.engine import ENTRIES, MODES, ROUNDED, Entry, entries
 from snnc.benchmarks.cpu.engines import torch_variants
+from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE
+from snnc.errors import BenchError
 
+FLOAT32: Final = "float32"
+PEERS: Final = 3e-4
+"""Largest accepted difference of other frameworks from the exact numbers; a device sums in a different order."""
+TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
+"""Largest accepted difference of every engine in a lower precision, where rounding moves no spike: ten times the rounding of one factor in
+TF32 (4.9e-4), and the same for deltas in bfloat16 (3.9e-3)."""
+PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _ROUNDED: Final = {
-    "bfloat16": f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
-    "float16": f"float16: factors of dense products and stored histories are rounded; its numbers are compared to {ROUNDED:g}",
+    "tf32": "weights of spikes are rounded to 11 bits in forward products outside recurrences",
+    "bfloat16": "factors of backward products are rounded",
+    "float16": "factors of dense products and stored histories are rounded",
 }
+_TORCH_NOTES: Final = {
+    "tf32": "TF32 is on in cuBLAS and cuDNN",
+    "bfloat16": "autocast; membranes are float32",
+    "float16": f"autocast and a loss scale of {LOSS_SCALE['float16']:g}; membranes are float32",
+}
+_JAX_NOTES: Final = {
+    "tf32": "matmul precision tensorfloat32",
+    "bfloat16": "factors and results of products are bfloat16",
+    "float16": f"factors and results of products are float16, with a loss scale of {LOSS_SCALE['float16']:g}",
+}
+_MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "default"}
+"""JAX_DEFAULT_MATMUL_PRECISION; products of 16-bit factors need no more."""
+_SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
 _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, torch_variants.GRAPHED)
 _TRITON: Final = "triton"
-PEERS: Final = 3e-4
-"""Largest accepted difference of other frameworks from the exact numbers; a device sums in a different order."""
 _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later, so the neuron is written as one of its stateful layers"
 
 
@@ -28,9 +50,7 @@ def _entry(engine: str) -> Entry:
     return replace(base, variants=_TORCH, tolerance=PEERS, compiled=(_COMPILED,))
 
 
-CUDA_ENTRIES: Final = (
-    *(Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES),
-    *(Entry("snnc", mode, _SNNC, ("cuda",), note, tolerance=ROUNDED) for mode, note in _ROUNDED.items()),
+_PEERS: Final = (
     _entry("snntorch"),
     _entry("norse"),
     replace(_entry("spikingjelly"), variants=(*_TORCH, _TRITON), settings={_TRITON: {"SJ_LIF_CUDA_IMPLEMENTATION": "triton"}}),
@@ -38,3 +58,56 @@ CUDA_ENTRIES: Final = (
     _entry("jax"),
     Entry("spyx", "exact", "snnc.benchmarks.cpu.engines.with_spyx", ("scan",), _SPYX_NOTE, tolerance=PEERS, alone=True),
 )
+
+
+def _lower(base: Entry, precision: str) -> Entry:
+    """Return a framework's line in a lower precision, in its own fastest way there."""
+    on_jax = base.engine in ("jax", "spyx")
+    notes = [base.note, (_JAX_NOTES if on_jax else _TORCH_NOTES)[precision]]
+    if precision != "tf32" and base.engine in ("norse", "spikingjelly"):
+        notes.append(_SCALED)
+    settings = {way: {"JAX_DEFAULT_MATMUL_PRECISION": _MATMUL[precision]} for way in base.variants} if on_jax else base.settings
+    note = f"{precision}: " + "; ".join(note for note in notes if note)
+    return replace(base, mode=precision, precision=precision, tolerance=TOLERANCES[precision], note=note, settings=settings)
+
+
+def _all() -> Iterator[Entry]:
+    yield from (Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES)
+    yield from _PEERS
+    for precision, tolerance in TOLERANCES.items():
+        note = f"{precision}: {_ROUNDED[precision]}; its numbers are compared to {tolerance:g}"
+        yield Entry("snnc", precision, _SNNC, ("cuda",), note, tolerance=tolerance, precision=precision)
+        yield from (_lower(peer, precision) for peer in _PEERS)
+
+
+CUDA_ENTRIES: Final = tuple(_all())
+
+
+def precisions(text: str) -> tuple[str, ...]:
+    """Return the precisions that ``--precision`` names: separated by commas, or ``all``.
+
+    Raises
+    ------
+    BenchError
+        One does not exist.
+    """
+    named = PRECISIONS if text == "all" else tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in named:
+        if name not in PRECISIONS:
+            raise BenchError(f"--precision {name}: there are {', '.join(PRECISIONS)}, and all.")
+    return named
+
+
+def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the lines of `engines` (empty: all) in the `chosen` precisions; a mode named with its engine needs no precision.
+
+    Raises
+    ------
+    BenchError
+        An engine or a mode does not exist, or nothing is left.
+    """
+    found = entries(engines, among, "cuda")
+    left = tuple(e for e in found if e.precision in chosen or f"{e.engine}:{e.mode}" in engines)
+    if not left:
+        raise BenchError(f"no engine is left in the precisions {', '.join(chosen) or 'of an empty --precision'}.")
+    return left

@@ -193,8 +193,9 @@ def _compare(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) 
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:
+        runner = task[0].runners[task[1]]
         try:
-            compare(task[0].runners[task[1]].process, files, settings.first_step_s)
+            runner.gradient_error = compare(runner.process, files, settings.first_step_s)
         except EngineError as error:
             return str(error)
         return ""

@@ -1,15 +1,21 @@
-"""Workloads of ``snnc bench --suite cuda``: networks of the suite cpu at larger batches, and single layers of LIF neurons."""
+"""Workloads of ``snnc bench --suite cuda``: networks of the suite cpu at larger batches, single layers, and a curve over activity."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from snnc.benchmarks.cpu.problem import ASSUMED
 from snnc.benchmarks.cpu.workloads import WORKLOADS, DenseLayer, Workload
 
 BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
+CURVE_DRIVES: Final[Mapping[float, float]] = {0.5: 0.19, 1: 0.233, 2: 0.305, 5: 0.503, 10: 0.877, 20: 2.382}
+"""Percentage of hidden neurons that spike in a step, approximately, and the standard deviation of the currents that causes it, found by
+bisection. Rows report the counted activity."""
 STAND_IN: Final = (5, 4)
 """Time steps and samples if the CPU replaces the GPU."""
 
@@ -27,11 +33,20 @@ def _open(neurons: int, density: float) -> Workload:
     return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (DenseLayer(neurons),), 0)
 
 
+def _curve(percent: float, drive: float) -> Workload:
+    """Return a network with the sizes of the published one that fills an IPU: N-MNIST's inputs, three hidden layers, T = 100, B = 48."""
+    layers = (DenseLayer(978),) * 3
+    gain = drive * math.sqrt(ASSUMED / (percent / 100))
+    return Workload(f"h3-a{percent:g}", 0.02, 100, 48, (2312,), layers, 10, drive=drive, gain=gain)
+
+
+CURVE: Final = tuple(_curve(percent, drive) for percent, drive in CURVE_DRIVES.items())
 CUDA_WORKLOADS: Final = (
     *_larger("W1"),
     *_larger("W2"),
     *(w for w in WORKLOADS if w.name in ("W1-ff", "W3", "conv") or (w.name == "W1" and w.density != 0.05)),
     *(_open(neurons, density) for neurons in OPEN_SIZES for density in OPEN_DENSITIES),
+    *CURVE,
 )
 
 

@@ -15,6 +15,7 @@ the limits: multiplier 4.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -125,12 +126,13 @@ TRAVEL: Final = 4.0
 """Pixels that the image moves in the first 100 ms, one saccade (assumed)."""
 
 
+@lru_cache(maxsize=1)
 def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
     """Return inputs with the statistics of N-MNIST's first saccade, [T, B, 2312]: events at the edges of a moving pen stroke.
 
     Each sample is a random smooth stroke, because N-MNIST was not available. The number of events in a step is Poisson
     distributed, and their positions have probabilities proportional to the change of the image; brighter and darker pixels
-    have separate addresses.
+    have separate addresses. The array is read-only: the logged networks share it.
     """
     rng = np.random.default_rng(seed)
     images = np.stack([_stroke(rng) for _ in range(batch)])
@@ -144,6 +146,7 @@ def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
         rates = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
         for b, count in enumerate(rng.poisson(EVENTS_PER_STEP, batch)):
             found[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True
+    found.flags.writeable = False
     return found
 
 

@@ -1,11 +1,16 @@
-"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights."""
+"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights.
+
+The choice is one for the whole network, :class:`HalfNumbers`, or differs by layer, :class:`HalfLayers`. In text, semicolons separate
+parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from snnc.compiler.errors import HalfNumbersError
+from snnc.compiler.errors import HalfLayersError, HalfNumbersError
 from snnc.compiler.losses.weight_rounding import Rounding
 
 ROUNDINGS: Final[tuple[Rounding, ...]] = ("nearest", "stochastic", "master")
@@ -34,14 +39,6 @@ class HalfNumbers:
     deltas: bool = False
     states: bool = False
 
-    def of_run(self, *, weights: bool) -> HalfNumbers | None:
-        """Return the choice for a program that does not train, without `weights` if the target stores them as float32; None if it is empty.
-
-        The values of trained weights are float16 numbers in any case.
-        """
-        rounding: Rounding | None = "nearest" if weights and self.weights else None
-        return HalfNumbers(rounding, states=self.states) if rounding or self.states else None
-
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
             raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
@@ -49,29 +46,117 @@ class HalfNumbers:
             raise HalfNumbersError(f"half is empty; give some of {', '.join(KINDS)}, or omit it.")
 
 
-def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
-    """Parse the numbers to store as float16: ``"weights,history"``, ``"weights:stochastic"``.
+@dataclass(frozen=True)
+class HalfLayers:
+    """Numbers stored as float16, by layer.
+
+    Attributes
+    ----------
+    default
+        Choice of all layers without their own; None: float32.
+    named
+        Choices of populations and of connections, by name. That of a population includes the weights of its incoming connections, unless
+        they are named themselves. None: float32.
+    """
+
+    default: HalfNumbers | None
+    named: tuple[tuple[str, HalfNumbers | None], ...]
+
+    def __post_init__(self) -> None:
+        roundings = sorted({one.weights for one in self._chosen if one.weights is not None})
+        if len(roundings) > 1:
+            raise HalfLayersError(
+                f"half has weights:{' and weights:'.join(roundings)}, but all updates of a program are rounded in the same way; give the "
+                "same rounding to all layers."
+            )
+        if not roundings and not (self.history or self.deltas or self.states):
+            raise HalfNumbersError(f"half is empty: every layer is float32; give some of {', '.join(KINDS)}, or omit it.")
+
+    @property
+    def _chosen(self) -> Iterator[HalfNumbers]:
+        return (one for one in (self.default, *dict(self.named).values()) if one is not None)
+
+    @property
+    def weights(self) -> Rounding | None:
+        """Rounding of updates of float16 weights; None if no layer has any."""
+        return next((one.weights for one in self._chosen if one.weights is not None), None)
+
+    @property
+    def history(self) -> bool:
+        """Whether the history of some layer is float16."""
+        return any(one.history for one in self._chosen)
+
+    @property
+    def deltas(self) -> bool:
+        """Whether the deltas of some layer are float16."""
+        return any(one.deltas for one in self._chosen)
+
+    @property
+    def states(self) -> bool:
+        """Whether the states of some layer are float16."""
+        return any(one.states for one in self._chosen)
+
+
+HalfOption: TypeAlias = HalfNumbers | HalfLayers
+HalfArgument: TypeAlias = str | HalfNumbers | HalfLayers | Mapping[str, str | HalfNumbers | None]
+"""One choice, text, or choices by name of the layer; the name ``"*"`` means all other layers."""
+OTHERS: Final = "*"
+FLOAT32: Final = "float32"
+"""Word for a layer without float16 numbers."""
+
+
+def parse_half(half: HalfArgument | None) -> HalfOption | None:
+    """Parse the numbers to store as float16: ``"weights,history"``, ``"weights:stochastic; readout=float32"``.
 
     Raises
     ------
     HalfNumbersError
         A word is unknown or occurs twice.
+    HalfLayersError
+        A layer has two choices or an empty name, or roundings differ.
 
     Examples
     --------
     >>> parse_half("weights:stochastic, history")
     HalfNumbers(weights='stochastic', history=True, deltas=False, states=False)
+    >>> half_text(parse_half({"*": "weights", "hidden": "states,history", "readout": "float32"}))
+    'weights:nearest; hidden=history,states; readout=float32'
     """
-    if half is None or isinstance(half, HalfNumbers):
+    if half is None or isinstance(half, HalfNumbers | HalfLayers):
         return half
+    if isinstance(half, str) and not set(half) & set(";="):
+        return _numbers(half, half)
+    choices: dict[str, str | HalfNumbers | None] = {}
+    for name, choice in half.items() if isinstance(half, Mapping) else _parts(half):
+        if name in choices or not name:
+            raise HalfLayersError(f"half {half!r} has {f'two choices for {name!r}' if name else 'an empty name'}; name each layer once.")
+        choices[name] = choice
+    named = tuple((name, _layer(choice, half)) for name, choice in choices.items() if name != OTHERS)
+    default = _layer(choices.get(OTHERS), half)
+    return default if default is not None and not named else HalfLayers(default, named)
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the layers and choices of a text; the name of layers not named is ``"*"``."""
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, equals, choice = part.rpartition("=")
+        yield (name.strip() if equals else OTHERS), choice.strip()
+
+
+def _layer(choice: str | HalfNumbers | None, half: object) -> HalfNumbers | None:
+    return _numbers(choice, half) if isinstance(choice, str) and choice.strip() != FLOAT32 else None if isinstance(choice, str) else choice
+
+
+def _numbers(words: str, half: object) -> HalfNumbers:
     rounding: Rounding | None = None
     names: list[str] = []
-    for word in half.replace(" ", "").split(","):
+    for word in words.replace(" ", "").split(","):
         name, colon, how = word.partition(":")
         if name in names or name not in KINDS or (colon and (name != "weights" or how not in ROUNDINGS)):
             raise HalfNumbersError(
                 f"half is {half!r}, but {word!r} is invalid; give some of {', '.join(KINDS)}, each once, separated by commas, "
-                f"weights optionally with the rounding of their updates: weights:{', weights:'.join(ROUNDINGS)}."
+                f"weights optionally with the rounding of their updates: weights:{', weights:'.join(ROUNDINGS)}. Choices by layer: "
+                "'weights; hidden=states; readout=float32'."
             )
         names.append(name)
         if name == "weights":
@@ -79,7 +164,18 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
     return HalfNumbers(rounding, "history" in names, "deltas" in names, "states" in names)
 
 
-def half_text(half: HalfNumbers) -> str:
+def half_text(half: HalfOption) -> str:
     """Return the text from which :func:`parse_half` returns `half`."""
+    if isinstance(half, HalfLayers):
+        default = [] if half.default is None else [half_text(half.default)]
+        return "; ".join([*default, *(f"{name}={FLOAT32 if one is None else half_text(one)}" for name, one in half.named)])
     words = [f"weights:{half.weights}"] if half.weights else []
     return ",".join([*words, *(name for name in KINDS[1:] if getattr(half, name))])
+
+
+def half_data(half: HalfOption) -> str | dict[str, str]:
+    """Return `half` as JSON types, which :func:`parse_half` reads; names of layers may contain any characters."""
+    if isinstance(half, HalfNumbers):
+        return half_text(half)
+    choices = {OTHERS: half.default, **dict(half.named)}
+    return {name: FLOAT32 if one is None else half_text(one) for name, one in choices.items()}

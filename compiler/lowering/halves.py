@@ -7,18 +7,19 @@ place is lost, rounded stochastically, or kept as a remainder, depending on the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from snnc.compiler.errors import HalfNumbersError, HalfRangeError, NothingRoundedError
+from snnc.compiler.errors import HalfLayersError, HalfNumbersError, HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind, Parameter, StepProgram
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
-from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
+from snnc.compiler.lowering.half_numbers import HalfLayers, HalfNumbers, HalfOption, half_text
 
 Half: TypeAlias = Literal["history", "weights", "deltas", "states"]
 """``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: weights of connections in :data:`ROUNDED_KINDS`;
@@ -28,7 +29,53 @@ ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", 
 """Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
 
 
-def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
+_PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
+"""Words added to the names of populations and connections that the mapping cuts into parts."""
+
+
+@dataclass(frozen=True)
+class Halves(Collection[Half]):
+    """Kinds of numbers stored as float16, by layer; as a collection, the kinds that some layer has.
+
+    Attributes
+    ----------
+    default
+        Kinds of layers without their own.
+    named
+        Kinds of populations and connections, by name.
+    """
+
+    default: frozenset[Half] = frozenset()
+    named: Mapping[str, frozenset[Half]] = field(default_factory=dict)
+
+    def __contains__(self, kind: object) -> bool:
+        return any(kind in kinds for kinds in (self.default, *self.named.values()))
+
+    def __iter__(self) -> Iterator[Half]:
+        return (kind for kind in get_args(Half) if kind in self)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def of(self, *labels: str) -> frozenset[Half]:
+        """Return the kinds of the first of `labels` that has its own, or else the default."""
+        for label in labels:
+            for name in (label, _PART.sub("", label)):
+                if name in self.named:
+                    return self.named[name]
+        return self.default
+
+    def only(self, *kinds: Half) -> Halves:
+        """Return the choice without other kinds."""
+        return Halves(self.default & set(kinds), {name: own & set(kinds) for name, own in self.named.items()})
+
+
+def as_halves(kinds: Collection[Half]) -> Halves:
+    """Return kinds of all layers as :class:`Halves`."""
+    return kinds if isinstance(kinds, Halves) else Halves(frozenset(kinds))
+
+
+def halves_of(precision: Precision, half: HalfOption | None = None, *, trains: bool) -> Halves:
     """Return the kinds of numbers that a program stores as float16: those chosen by `half`, or implied by `precision`.
 
     Raises
@@ -37,36 +84,96 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
         An option that only training uses was requested for a program that does not train.
     """
     if half is None:
-        if precision != "float16":
-            return ()
-        return ("history",) if trains else ("weights",)
+        kind: Half = "history" if trains else "weights"
+        return Halves(frozenset((kind,) if precision == "float16" else ()))
     if not trains and (half.history or half.deltas or half.weights not in (None, "nearest")):
         raise HalfNumbersError(
             f"half is {half_text(half)!r}, but without training only weights, rounded to the nearest, and states can be float16; "
             "use half='weights', 'states' or 'weights,states', or set a loss (--loss ce_count)."
         )
-    kinds: tuple[tuple[Half, bool], ...] = (
-        ("history", half.history),
-        ("weights", half.weights is not None),
-        ("deltas", half.deltas),
-        ("states", half.states),
-    )
-    return tuple(kind for kind, wanted in kinds if wanted)
+    if isinstance(half, HalfLayers):
+        return Halves(_kinds(half.default), {name: _kinds(own) for name, own in half.named})
+    return Halves(_kinds(half))
 
 
-def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
+def _kinds(half: HalfNumbers | None) -> frozenset[Half]:
+    return frozenset(kind for kind in get_args(Half) if half is not None and getattr(half, kind))
+
+
+def run_halves(kinds: Halves) -> HalfOption | None:
+    """Return which of `kinds` also round the numbers of a run without training; None if none does.
+
+    Trained weights are rounded already, and rounding to the nearest leaves them as they are.
+    """
+
+    def chosen(own: frozenset[Half]) -> HalfNumbers | None:
+        rounds = "weights" in own, "states" in own
+        return HalfNumbers("nearest" if rounds[0] else None, states=rounds[1]) if any(rounds) else None
+
+    if not kinds.only("weights", "states"):
+        return None
+    if not kinds.named:
+        return chosen(kinds.default)
+    return HalfLayers(chosen(kinds.default), tuple((name, chosen(own)) for name, own in kinds.named.items()))
+
+
+def rounding_of(half: HalfOption | None, seed: int) -> WeightRounding | None:
     """Return the rounding of updates of float16 weights; None without such weights."""
     return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
 
 
-def check_halves(half: Collection[Half], program: StepProgram) -> None:
-    """Check that a program has numbers of each kind that should be float16.
+def check_layers(half: Halves, program: StepProgram) -> None:
+    """Check that every layer named in `half` exists, and has numbers of its kinds.
+
+    Raises
+    ------
+    HalfLayersError
+        A name is neither a population nor a connection.
+    NothingRoundedError
+        A layer has no numbers of a kind that is named for it.
+    """
+    populations, connections = {p.id: p.label for p in program.populations}, [c.label for c in program.connections]
+    learnt = _weights_by_layer(program.connections, populations)
+    rounded = {
+        "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in learnt[weight]},
+        "states": {p.label for p in program.populations if p.kernel.states},
+        "history": {p.label for p in program.populations if p.kernel.rounded},
+        "deltas": {populations[_owner(program, op.target)] for op in program.backward if isinstance(op, DenseInputGradient) and op.half},
+    }
+    for name, kinds in half.named.items():
+        if name not in populations.values() and name not in connections:
+            raise HalfLayersError(
+                f"half names {name!r}, which is neither a population nor a connection; populations are {', '.join(populations.values())}, "
+                f"connections {', '.join(connections) or 'none'}."
+            )
+        for kind in get_args(Half):
+            if kind in kinds and name not in rounded[kind]:
+                raise NothingRoundedError(f"{name!r} has no {kind} that can be float16; leave {kind} out of its part of half.")
+
+
+def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the connections that read each weight, and their targets, by name."""
+    found: dict[str, set[str]] = {}
+    for c in connections:
+        if c.weight is not None:
+            found.setdefault(c.weight, set()).update((c.label, populations[c.target]))
+    return found
+
+
+def _owner(program: StepProgram, current: str) -> str:
+    """Return the population whose current `current` is."""
+    return next(p.id for p in program.populations if current in p.ports)
+
+
+def check_halves(chosen: Halves, program: StepProgram) -> None:
+    """Check that a program has numbers of each kind that should be float16 in all layers; :func:`check_layers` checks the named ones.
 
     Raises
     ------
     NothingRoundedError
         No state can be stored as float16, or no connection has weights or deltas that can.
     """
+    half = chosen.default
     if "states" in half and not any(p.kernel.halves for p in program.populations):
         raise NothingRoundedError(f"no population of {program.name!r} has a state; leave states out of half.")
     if "history" in half:
@@ -80,12 +187,11 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
         )
 
 
-def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
-    """Return the backward operations, with deltas rounded to float16 if only dense connections send them back."""
+def half_deltas(program: StepProgram, half: Halves) -> tuple[BackwardOp, ...]:
+    """Return the backward operations, with deltas of the chosen layers rounded to float16 if only dense connections send them back."""
     others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
-    return tuple(
-        replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
-    )
+    chosen = {port for p in program.populations if "deltas" in half.of(p.label) for port in p.ports} - others
+    return tuple(replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target in chosen else op for op in program.backward)
 
 
 def check_past(found: bool, program: StepProgram) -> None:
@@ -111,7 +217,7 @@ def check_weights(program: StepProgram) -> None:
     NothingRoundedError
         No connection has weights that are rounded.
     """
-    if not rounded_weights(program.parameters, program.connections):
+    if not any(parameter.half for parameter in program.parameters.values()):
         raise NothingRoundedError(
             f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
             "weights are rounded; omit precision or half."
@@ -138,16 +244,17 @@ def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[C
     return [weight for weight in found if parameters[weight].value.size > 1]
 
 
-def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> dict[str, Parameter]:
-    """Return `parameters` with the weights of connections rounded to float16.
+def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:
+    """Return the parameters, with the weights of the chosen connections rounded to float16.
 
     Raises
     ------
     HalfRangeError
         A weight exceeds the range of float16.
     """
-    found = dict(parameters)
-    for weight in rounded_weights(parameters, connections):
+    found, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
+    chosen = [c for c in program.connections if "weights" in half.of(c.label, populations[c.target])]
+    for weight in rounded_weights(program.parameters, chosen):
         parameter = found[weight]
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:

@@ -32,7 +32,7 @@ from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.half_states import with_half_states
-from snnc.compiler.lowering.halves import Half, check_halves, half_deltas, half_weights
+from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
@@ -91,7 +91,7 @@ def lower(
     limit
         Maximum number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
-        Numbers that are stored as float16, see :mod:`snnc.compiler.lowering.halves`.
+        Numbers that are stored as float16, in all layers or by layer, see :mod:`snnc.compiler.lowering.halves`.
     rounding
         Rounding of updates of float16 weights; None: to the nearest.
 
@@ -114,16 +114,17 @@ def lower(
         check_order(graph, found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
     rule = None if loss is None else optimizer
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, limit, frozenset(half))
+    halves = as_halves(half)
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
     if "weights" in half:
         kept = (rounding or WeightRounding()) if program.update else None
-        program = replace(program, parameters=half_weights(program.parameters, program.connections), rounding=kept)
+        program = replace(program, parameters=half_weights(program, halves), rounding=kept)
     if "deltas" in half:
-        program = replace(program, backward=half_deltas(program))
-    check_halves(half, program)
+        program = replace(program, backward=half_deltas(program, halves))
+    check_halves(halves, program)
     fixed = graph.steps if steps is None else steps
     return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)
 
@@ -170,7 +171,7 @@ class _Draft:
     gradient_window: tuple[float, float] | None
     optimizer: Optimizer | None
     limit: SpikeLimit | None
-    half: frozenset[Half]
+    half: Halves
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -220,7 +221,8 @@ def _add_populations(draft: _Draft) -> None:
 def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
-    model, length, rounds = population.model, size(population.shape), "states" in draft.half
+    half = draft.half.of(name)
+    model, length, rounds = population.model, size(population.shape), "states" in half
     model = with_half_states(model) if rounds else model
     surrogate = derivative = population.surrogate or draft.surrogate
     trained, window_parts = name in draft.trained.populations, {}
@@ -230,7 +232,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
             windowed = with_window_values(model, derivative, draft.gradient_window)
             model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
-    kernel = _kernel(model, used, derivative, learnable, trained, kernels, draft.half)
+    kernel = _kernel(model, used, derivative, learnable, trained, kernels, half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -257,7 +259,7 @@ def _kernel(
     learnable: tuple[str, ...],
     trained: bool,
     known: dict[object, Kernel],
-    half: Collection[Half],
+    half: frozenset[Half],
 ) -> Kernel:
     """Derive the kernel of a population, or reuse that of an equal one; without training, it saves nothing for an adjoint.
 
@@ -265,7 +267,7 @@ def _kernel(
     """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
-    key = (structure, used, learnable, surrogate.derivative if trained else None)
+    key = (structure, used, learnable, surrogate.derivative if trained else None, half & {"states", "history"})
     if key not in known:
         found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
         found = through_statistics(found) if trained and is_batch_norm(model) else found

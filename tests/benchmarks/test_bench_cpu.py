@@ -16,7 +16,7 @@ import pytest
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
-from snnc.benchmarks.cpu.equality import UPDATES, adam, difference, write_answer
+from snnc.benchmarks.cpu.equality import TOLERANCE, UPDATES, adam, difference, gradient_error, write_answer
 from snnc.benchmarks.cpu.oracle import MARGIN, make_check, whole_step
 from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
@@ -95,17 +95,33 @@ def test_rounding_to_bfloat16_loses_nothing_of_the_weights_that_are_checked(chec
         assert not (weight.view(np.uint32) & 0xFFFF).any(), name
 
 
-def answered(check, engine, path):
+@pytest.mark.parametrize("workload", [RECURRENT, CONV, LONE], ids=lambda w: w.name)
+def test_currents_that_are_checked_are_exact_in_bfloat16_and_never_the_threshold(workload):
+    problem = make_check(workload).problem
+    x = problem.x.reshape(-1, *workload.shape)
+    weight, bias = problem.weights["hidden1.weight"].astype(np.float64), problem.weights["hidden1.bias"].astype(np.float64)
+    if weight.ndim == 4:
+        windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3))
+        currents = np.einsum("nchwij,ocij->nhwo", windows, weight) + bias
+    else:
+        currents = x @ weight.T + bias
+    assert len(np.unique(currents)) > 20
+    assert not (currents.astype(np.float32).view(np.uint32) & 0xFFFF).any()
+    assert (currents == currents.astype(np.float32)).all()
+    assert np.abs(currents - 1).min() > 0
+
+
+def answered(check, engine, path, tolerance=TOLERANCE):
     losses, gradients, weights = [], [], []
     for _ in range(UPDATES):
         losses.append(engine.step())
         gradients.append(engine.gradients())
         weights.append(engine.weights())
     write_answer(path, losses, gradients, weights)
-    return difference(path, check.of(True), check.problem.weights)
+    return difference(path, check.of(True), check.problem.weights, tolerance)
 
 
-PEERS = [e for e in (*ENTRIES, CUDA_ENTRIES[-1]) if e.engine != "snnc"]
+PEERS = [e for e in (*ENTRIES, next(e for e in CUDA_ENTRIES if e.engine == "spyx")) if e.engine != "snnc"]
 INSTALLED = [(e, v) for e in PEERS for v in e.variants if v not in ("compiled", "one thread")]
 
 
@@ -115,6 +131,22 @@ def test_frameworks_show_the_numbers_of_the_reference(entry, variant, workload, 
     pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
     check = make_check(workload)
     assert answered(check, import_module(entry.module).ENGINE(check.problem, entry.mode, variant), tmp_path / "a.npz") == ""
+
+
+LOWER = [(e, v) for e in CUDA_ENTRIES if e.precision != "float32" and e.engine != "snnc" for v in e.variants if v in ("eager", "scan")]
+
+
+@pytest.mark.parametrize(("entry", "variant"), LOWER, ids=lambda x: f"{x.engine} {x.mode}" if hasattr(x, "engine") else x)
+@pytest.mark.parametrize("workload", [RECURRENT, CONV, LONE], ids=lambda w: w.name)
+def test_frameworks_in_a_lower_precision_are_within_its_error_and_really_round(entry, variant, workload, tmp_path):
+    pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
+    check, path = make_check(workload), tmp_path / "a.npz"
+    assert answered(check, import_module(entry.module).ENGINE(check.problem, entry.mode, variant), path, entry.tolerance) == ""
+    error = gradient_error(path, check.exact)
+    if entry.precision == "tf32":  # a CPU has no TF32: its products are float32
+        assert error < TOLERANCE
+    else:
+        assert TOLERANCE < error < entry.tolerance
 
 
 def test_the_optimiser_of_the_check_is_that_of_torch():
@@ -307,6 +339,7 @@ def test_the_summary_names_the_fastest_and_the_smallest_of_the_others():
     elsewhere = ROWS[0] | {"engine": "torch", "workload": "W2", "ms_median": 1.0}
     (found,) = summary([*ROWS, eager, slow, elsewhere])
     assert found == {"workload": "W1", "density": 0.05, "mode": "exact", "times_snntorch": 20.0, "times_best": 8.0, "best": "jax"} | {
+        "precision": "float32",
         "times_eager": 30.0,
         "memory_of_best": pytest.approx(30 / 90),
         "least": "snntorch",

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,18 @@ from snnc.backends.cuda import device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cpu import process
+from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.network import network
+from snnc.benchmarks.cpu.oracle import whole_step
+from snnc.benchmarks.cpu.problem import make_problem
 from snnc.benchmarks.cpu.rows import ratios_by_turn
 from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
-from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, PRECISIONS, TOLERANCES, precisions, requested
 from snnc.benchmarks.cuda.preparation import PreparedFiles
 from snnc.benchmarks.cuda.table import lines
-from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
+from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, CURVE, stand_in
 from snnc.cli import main as cli
 from snnc.compiler.lowering.lower import lower
 from snnc.errors import BenchError
@@ -100,6 +104,14 @@ def test_workloads_are_w1_and_w2_at_three_batches_and_lone_layers():
     assert {e.engine for e in CUDA_ENTRIES} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax", "spyx"}
 
 
+@pytest.mark.parametrize("workload", [CURVE[1], CURVE[3]], ids=lambda w: w.name)
+def test_networks_of_the_curve_have_about_the_activity_of_their_name(workload):
+    activity = whole_step(make_problem(replace(workload, batch=2))).conditions.activity
+    hidden = [rate for name, rate in activity.items() if name != "input"]
+    assert np.mean(hidden) == pytest.approx(float(workload.name.removeprefix("h3-a")) / 100, rel=0.15)
+    assert max(hidden) < 1.6 * min(hidden)
+
+
 def test_processes_for_a_device_are_not_kept_from_it():
     here = process.environment(1, "cuda")
     assert here.get("CUDA_VISIBLE_DEVICES") != ""
@@ -137,7 +149,8 @@ def test_memory_of_a_device_is_that_of_the_process(monkeypatch, told, known):
 
 
 ROW = {"workload": "W1", "density": 0.05, "batch": 4, "mode": "exact", "variant": "v", "ms_p10": 1.0, "ms_p90": 2.0, "ms_spread": 0.1} | {
-    "samples_per_s": 100.0, "peak_mb": 9.0, "device_mb": None, "loss": 3.0, "note": "", "activity": 0.04, "group": "one"
+    "samples_per_s": 100.0, "peak_mb": 9.0, "device_mb": None, "loss": 3.0, "note": "", "activity": 0.04, "group": "one",
+    "precision": "float32", "gradient_error": 2e-6,
 }  # fmt: skip
 CHOSEN = {"by": "a trial", "trial_ms": {"v": 12.0, "eager": 60.0}, "left_out": {"compiled": "took longer than 60 s"}}
 ROWS = [
@@ -186,6 +199,82 @@ def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mea
     assert [(w.steps, w.batch, settings.device) for w, _, settings in measured] == [(100, 64, "cuda"), (5, 4, "cpu")]
 
 
+# ---- precisions ------------------------------------------------------------------------------------------------------
+
+
+def test_every_engine_is_compared_in_every_precision():
+    engines = {e.engine for e in CUDA_ENTRIES}
+    for precision in PRECISIONS:
+        assert {e.engine for e in CUDA_ENTRIES if e.precision == precision} == engines
+    assert len({(e.engine, e.mode) for e in CUDA_ENTRIES}) == len(CUDA_ENTRIES)
+    for entry in CUDA_ENTRIES:
+        if entry.precision in TOLERANCES:
+            assert (entry.mode, entry.tolerance) == (entry.precision, TOLERANCES[entry.precision])
+            assert entry.note.startswith(f"{entry.precision}: ")
+
+
+def test_precisions_choose_the_lines_and_a_mode_with_its_engine_needs_none():
+    def names(engines, chosen):
+        return [f"{e.engine}:{e.mode}" for e in requested(engines, precisions(chosen), CUDA_ENTRIES)]
+
+    assert names(["snnc", "torch"], "float32") == ["snnc:exact", "snnc:events", "snnc:window", "snnc:checkpoint", "torch:exact"]
+    assert names(["snnc", "torch"], "tf32, bfloat16") == ["snnc:tf32", "torch:tf32", "snnc:bfloat16", "torch:bfloat16"]
+    assert names(["snnc:float16"], "float32") == ["snnc:float16"]
+    assert names([], "all") == [f"{e.engine}:{e.mode}" for e in CUDA_ENTRIES]
+    with pytest.raises(BenchError, match="no engine is left in the precisions tf32"):
+        requested(["brian"], ("tf32",), (Entry("brian", "exact", "module", ("eager",)),))
+
+
+def test_processes_multiply_in_the_precision_of_their_line():
+    for entry in CUDA_ENTRIES:
+        if entry.engine in ("jax", "spyx"):
+            expected = {"float32": None, "tf32": "tensorfloat32"}.get(entry.precision, "default")
+            assert {entry.settings.get(way, {}).get("JAX_DEFAULT_MATMUL_PRECISION") for way in entry.variants} == {expected}
+
+
+@pytest.mark.parametrize(("mode", "tf32", "short"), [("exact", False, None), ("tf32", True, None), ("bfloat16", False, "bfloat16")])
+def test_pytorch_multiplies_in_the_precision_of_the_mode(mode, tf32, short):
+    torch = pytest.importorskip("torch")
+    from snnc.benchmarks.cpu.engines.with_torch import PlainTorchEngine
+    engine = PlainTorchEngine(make_problem(stand_in(W1)), mode, "eager")
+    seen = set()
+    hidden = engine.hidden
+    engine.hidden = lambda currents, recurrent: seen.add(currents.dtype) or hidden(currents, recurrent)
+    engine.step()
+    assert seen == {torch.float32 if short is None else getattr(torch, short)}
+    assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == tf32
+    assert all(p.dtype == p.grad.dtype == torch.float32 for p in engine.parameters.values())
+    PlainTorchEngine(make_problem(stand_in(W1)), "exact", "eager")
+    assert not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_rows_are_compared_with_snnc_in_the_same_precision(monkeypatch, measured):
+    monkeypatch.delenv(CHECK_ON_HOST, raising=False)
+    short = [row | {"mode": "bfloat16", "precision": "bfloat16", "ms_median": row["ms_median"] / 4} for row in ROWS]
+    short[0] |= {"gradient_error": 3.1e-3, "ms_median": 1.5}
+    monkeypatch.setattr(command, "measure", lambda workload, *given: ([dict(row) | {"workload": "W1"} for row in (*ROWS, *short)], []))
+    found = {}
+    options = command.CudaBenchOptions(1, 1, precisions=("float32", "bfloat16"))
+    command.run_suite([W1], ["snnc", "torch"], options, lambda line: None, found)
+    assert found["machine"]["precision"] == "float32, bfloat16"
+    assert [(one["mode"], one["precision"], one["times_best"]) for one in found["summary"]] == [
+        ("exact", "float32", 8.0),
+        ("bfloat16", "bfloat16", 4.0),
+    ]
+    assert [row["bound_ms"] is None for row in found["rows"]] == [False, False, True, True]
+    json.dumps(found, allow_nan=False)
+    text = [line for line in lines(found["rows"], [], found["machine"]) if line.startswith("W1 5 %  ")]
+    assert [line.split()[4:7] for line in text] == [
+        ["float32", "snnc", "exact"],
+        ["float32", "torch", "exact"],
+        ["bfloat16", "snnc", "bfloat16"],
+        ["bfloat16", "torch", "bfloat16"],
+    ]
+    assert ["8.00 x" in line for line in text] == [False, True, False, False]
+    assert "4.00 x" in text[3]
+    assert text[3].endswith("3.1e-03")
+
+
 def test_rows_of_turns_that_were_not_taken_together_have_no_spread_of_ratios(monkeypatch):
     own, other = ROWS[1], ROWS[0]
     assert ratios_by_turn(ROWS, other) == [8.0, 10.0, 10.0]
@@ -202,6 +291,8 @@ def test_rows_of_turns_that_were_not_taken_together_have_no_spread_of_ratios(mon
         ["--threads", "100000"],
         ["--plot", "x.png"],
         ["--ways", "some"],
+        ["--precision", "float64"],
+        ["--precision", ","],
         ["--resume"],
         ["--resume", "--json", "-"],
     ],

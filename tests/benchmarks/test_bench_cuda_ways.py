@@ -68,6 +68,7 @@ def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
     for row in rows:
         assert row["chosen"]["by"] == ways.TRIAL
         assert (row["turns"], len(row["turn_ms"]), row["ways"]) == (2, 2, "fastest")
+        assert 0 < row["gradient_error"] < 1e-5
     assert found["stub"]["chosen"]["trial_ms"]["slow"] > found["stub"]["chosen"]["trial_ms"]["right"]
     assert "its numbers differ" in found["wrong"]["chosen"]["left_out"]["loss"]
     assert "no memory left" in found["half"]["chosen"]["left_out"]["dies"]
@@ -318,7 +319,7 @@ def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
     assert [row["workload"] for row in json.loads(path.read_text())["rows"]] == ["first"]
 
 
-@pytest.mark.parametrize("option", [["--ways", "all"], ["--first-step", "9"], ["--resume"]])
+@pytest.mark.parametrize("option", [["--ways", "all"], ["--first-step", "9"], ["--precision", "tf32"], ["--resume"]])
 def test_options_of_the_suite_are_refused_elsewhere(capsys, option):
     assert cli.run_command(["bench", "--suite", "cpu", "--list", *option]) == 2
     assert "--suite cuda" in capsys.readouterr().err

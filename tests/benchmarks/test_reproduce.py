@@ -3,11 +3,13 @@
 import csv
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import snnc
+from snnc.benchmarks.conditions import Conditions
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips
 from snnc.benchmarks.reproduce import claims, command
@@ -17,12 +19,13 @@ from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
-from snnc.benchmarks.reproduce.figures import FIGURES
+from snnc.benchmarks.reproduce.figures import FIGURES, gpu_activity
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, strong_scaling
-from snnc.benchmarks.reproduce.gpu_steps import predict_gpu_step
+from snnc.benchmarks.reproduce.gpu_steps import GPU, gpu_row, predict_gpu_step
+from snnc.benchmarks.reproduce.measured import MeasuredStep
 from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
@@ -83,6 +86,27 @@ def test_a_line_of_a_figure_has_one_kind_and_says_it(figure):
 def test_a_row_without_a_number_has_no_point_with_one(figure, result):
     found = figure.points({row.key: result for row in figure.rows(True)})
     assert [p for p in found if p.kind == "predicted" and p.y is not None and "bound" not in p.series] == []
+
+
+def test_gpu_steps_of_the_curve_are_drawn_only_at_the_predictions_problem():
+    conditions = Conditions("w", "d", {"input": 0.02, "hidden1": 0.04, "hidden2": 0.06})
+    net = next(net for net, percent in gpu_activity.NETS.items() if percent == 5)
+    steps = [
+        MeasuredStep(net, program, ms, "H100", "2030-01-01", "abc", replace(conditions, data=data), "GPU")
+        for program, ms, data in (("torch", 4.8, "d"), ("snnc", 2.4, "other"))
+    ]
+    rows = {row.key: planned(row, 24.0) | {"conditions": conditions.to_data()} for row in gpu_activity.FIGURE.rows(True)}
+    found = {point.series: point for point in gpu_activity.points_of(rows, steps) if point.about["net"] == net}
+    assert {point.x for point in found.values()} == {5.0}
+    assert found["GPU, torch (measured)"].y == pytest.approx(10_000)
+    assert found[GPU].y == pytest.approx(2_000)
+    assert found["GPU, snnc (measured)"].y is None
+    assert "not the problem" in found["GPU, snnc (measured)"].note
+
+
+def test_gpu_steps_of_the_curve_are_predicted_by_launches():
+    found = run_row(gpu_row("h3-a5-2"), 60)
+    assert 0.1 < found["step_ms"] < 10
 
 
 def test_the_bound_of_dense_products_is_their_number_over_the_peak_rate():

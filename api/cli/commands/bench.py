@@ -61,6 +61,14 @@ class BenchArguments:
             help="With --suite cuda: skip variants that take more than this many seconds to compile (default 60).",
         ),
     ] = None
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            "--precision",
+            metavar="NAMES",
+            help="With --suite cuda: compare the engines in these precisions: float32 (the default), tf32, bfloat16, float16, or all.",
+        ),
+    ] = None
     resume: Annotated[
         bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the --json file, and measure the missing ones.")
     ] = False
@@ -95,7 +103,8 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
     """
     _check(given)
     if given.listing:
-        refuse_without_effect(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
+        unused = ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "precision", "resume")
+        refuse_without_effect(context, "--list", unused)
     suites = {"cpu": _on_cpu, "cuda": _on_cuda, "paper": _paper}
     suites.get(given.suite, _compiled)(given)
 
@@ -151,6 +160,7 @@ def _on_cpu(given: BenchArguments) -> None:
 def _on_cuda(given: BenchArguments) -> None:
     from snnc.benchmarks.cpu.workloads import workloads
     from snnc.benchmarks.cuda.command import FIRST_STEP_S, CudaBenchOptions, run_suite
+    from snnc.benchmarks.cuda.entries import FLOAT32, precisions
     from snnc.benchmarks.cuda.table import lines
     from snnc.benchmarks.cuda.ways import FASTEST
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
@@ -166,7 +176,8 @@ def _on_cuda(given: BenchArguments) -> None:
         raise BenchError("--resume continues the file of --json; name one.")
     found: dict[str, Any] = {}
     ways, first_step = given.ways or FASTEST, given.first_step or FIRST_STEP_S
-    options = CudaBenchOptions(given.rounds, given.threads, ways, first_step, file if given.resume else None)
+    resumed = file if given.resume else None
+    options = CudaBenchOptions(given.rounds, given.threads, ways, first_step, resumed, precisions(given.precision or FLOAT32))
     try:
         run_suite(chosen, given.engine_names, options, note, found, lambda: write_json(file, found))
     finally:
@@ -221,8 +232,8 @@ def _check(given: BenchArguments) -> None:
 
     if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
         raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
-    if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.resume):
-        raise BenchError("--ways, --first-step and --resume are for --suite cuda.")
+    if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.precision is not None or given.resume):
+        raise BenchError("--ways, --first-step, --precision and --resume are for --suite cuda.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:

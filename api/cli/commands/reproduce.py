@@ -15,7 +15,7 @@ def reproduce(
         "reproduction"
     ),
     only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures with these names: 'activity,scaling'.")] = "*",
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of hours.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of half an hour.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the results in the folder and compute the missing ones.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and exit.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,8 +33,12 @@ class Gradients:
     ----------
     sequence_calls
         Builder of calls of kernels that do not depend on the network.
+    overlaps
+        Gradient -> label of the recurrent core during which it is computed.
     calls
-        Host statements.
+        Host statements that follow the backward pass.
+    beside
+        Host statements that run during a core, by its label.
     lines
         Kernel statements.
     layout
@@ -44,7 +49,9 @@ class Gradients:
 
     steps: Steps
     sequence_calls: SequenceCalls
+    overlaps: Mapping[str, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    beside: dict[str, list[str]] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
     sums: dict[str, int] = field(default_factory=dict)
@@ -56,7 +63,9 @@ class Gradients:
             made = self.sequence_calls.gradient(op)
             planned = described.gradient(op) is not None
             if made is not None:
-                self.calls += [timed("gradient", number) if planned else "timed(OTHER_KERNELS);", made[0]]
+                core = self.overlaps.get(getattr(op, "gradient", ""))
+                calls = self.calls if core is None else self.beside.setdefault(core, [])
+                calls += [timed("gradient", number) if planned else "timed(OTHER_KERNELS);", made[0]]
             number += planned
             if made is not None:
                 self.layout.append(made[1])

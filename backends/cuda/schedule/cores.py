@@ -37,6 +37,12 @@ def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int
     return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 
 
+def core_processors(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> int:
+    """Return the number of multiprocessors that the fastest shape occupies; see :func:`core_seconds`."""
+    shape = min(_shapes(neurons, parts), key=lambda shape: shape_seconds(shape, neurons, batch, steps, back=back, parts=parts))
+    return shape.blocks * min(math.ceil(batch / (8 * shape.groups or 1)), _at_once(shape.blocks))
+
+
 def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
     words = math.ceil(neurons / 32)
     if words <= 4:

@@ -63,6 +63,8 @@ class Launch:
     weights, listed
         For a feedback loop: weights that a step reads for each sample or tile, and weights that are selected by lists of spikes.
         ``depth`` is then the largest number of inputs of a neuron whose weights are all read.
+    during
+        For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
 
     kind: Kind
@@ -78,6 +80,7 @@ class Launch:
     levels: int = 0
     weights: int = 0
     listed: int = 0
+    during: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """Return the launch as JSON types."""
@@ -99,8 +102,8 @@ def read_launches(data: object) -> list[Launch] | None:
 def _is_launch(data: object) -> bool:
     if not isinstance(data, dict) or set(data) != {field.name for field in fields(Launch)}:
         return False
-    kind, way, of, *sizes = (data[field.name] for field in fields(Launch))
-    named = kind in get_args(Kind) and way in get_args(Way) and isinstance(of, str)
+    kind, way, of, *sizes, during = (data[field.name] for field in fields(Launch))
+    named = kind in get_args(Kind) and way in get_args(Way) and isinstance(of, str) and isinstance(during, str)
     return named and all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < _MOST for size in sizes)
 
 

@@ -12,6 +12,7 @@ from snnc.backends.cuda.kernels.limits import LimitPhase, limit_name
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way, timed
+from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER, BackwardCore
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
@@ -115,6 +116,8 @@ class LaunchPlan:
         Populations whose recurrence stays on chip.
     forward, backward
         Host statements that launch all kernels.
+    backward_cores
+        The cores of the backward pass whose blocks form clusters, in order.
     launches
         The launches as data.
     fields, binding
@@ -133,6 +136,8 @@ class LaunchPlan:
         self.backward: list[str] = []
         self.fields: list[str] = []
         self.binding: list[str] = []
+        self.backward_cores: list[BackwardCore] = []
+        self._complete: set[str] = set()
         self.launches: list[Launch] = []
         self._described = Launches(steps)
         most: Counter[str] = Counter()
@@ -200,6 +205,8 @@ class LaunchPlan:
             case RecurrentLoop(population) if any(core.name == population and core.goes_back for core in self.cores):
                 self.neurons.append(self._steps.backward_struct(population))
                 loop = self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2)
+                if loop.neurons <= LARGEST_CLUSTER:
+                    self.backward_cores.append(BackwardCore(loop.of, len(self.backward), frozenset(self._complete)))
                 self._add(f"{population}_back.run(net, run_of);", loop)
             case Walk(population) | RecurrentLoop(population):
                 struct = self._steps.backward_struct(population)
@@ -209,6 +216,7 @@ class LaunchPlan:
                 self._add(call, self._walk(population, "backward"))
             case Feedback(name):
                 self._add(f"{name}.backward(net, run_of);", self._teams(component, "backward"))
+        self._complete.update(current for p in learning for current in self._steps.neuron_step(p).currents)
 
     def _choose(self, buffer: str, label: str) -> None:
         """Add the launch that chooses the spikes of a limited source."""
@@ -259,8 +267,10 @@ class LaunchPlan:
         kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
         bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
         neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        sizes = {"depth": work[f"{kind}_rows"], "weights": work[kind], "listed": listed}
-        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], **sizes)
+        depth, weights, levels = work[f"{kind}_rows"], work[kind], work["levels"]
+        return Launch(
+            "feedback", way, ", ".join(labels), bytes_, depth=depth, neurons=neurons, levels=levels, weights=weights, listed=listed
+        )
 
     def _walked_bytes(self, population: str) -> int:
         """Return the bytes of a row: sums that are read, and histories and deltas that are written or, in the backward pass, read."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_seconds
+from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_processors, core_seconds
 from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, Launch, columns_of_tile, filled, read_launches, slice_rows
+from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
@@ -80,12 +81,13 @@ fraction of the memory's 3.0 TB/s; a step of a walk; the time of the host."""
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch, its seconds, its limiting factor, and the bytes that it reads and writes."""
+    """A launch, its seconds alone, its limiting factor, the bytes that it reads and writes, and the multiprocessors that it leaves idle."""
 
     launch: Launch
     seconds: float
     by: str
     bytes: int
+    idle: int = 0
 
     def to_data(self) -> dict[str, Any]:
         """Return the prediction as JSON types."""
@@ -100,7 +102,17 @@ def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H10
 
 def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
     """Return the seconds of a step, including the time of the host."""
-    return sum(one.seconds for one in found) + card.host
+    return sum(one.seconds for one in found) - _overlapped(found, card) + card.host
+
+
+def _overlapped(found: Sequence[Predicted], card: Card) -> float:
+    """Return the seconds that gradients save by running while a core leaves multiprocessors idle: the share of their work that fits."""
+    saved = 0.0
+    for core in found:
+        if core.launch.kind == "core" and core.launch.way == "backward":
+            beside = sum(one.seconds for one in found if one.launch.during and one.launch.during == core.launch.of)
+            saved += min(beside, core.seconds * core.idle / card.processors)
+    return saved
 
 
 def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
@@ -166,7 +178,11 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         case _:
             bounds = {"memory": bytes_}
     by = max(bounds, key=lambda name: bounds[name])
-    return Predicted(launch, card.launch + bounds[by], by, moved)
+    idle = 0
+    if launch.kind == "core" and launch.neurons <= LARGEST_CLUSTER:
+        used = core_processors(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)
+        idle = max(0, card.processors - used)
+    return Predicted(launch, card.launch + bounds[by], by, moved, idle)
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:

@@ -4,6 +4,9 @@
 #include <popops/Encoding.hpp>
 #include <popops/Pad.hpp>
 #include <popops/Reduce.hpp>
+#include <functional>
+#include <numeric>
+
 #include <poputil/Broadcast.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/Util.hpp>
@@ -65,14 +68,22 @@ void encodeOneHot(Graph &graph, const Tensor &indices, const Tensor &encoded, Se
   mapTo(graph, Select(_3, _4, Equal(_1, _2)), tensors, encoded, prog, name);
 }
 
-Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value) {
+namespace {
+
+/// The tiles of the edge for all new elements beside it.
+void mapLikeEdge(Graph &graph, const Tensor &added, const Tensor &edge, unsigned dimension) {
+  const Graph::TileToTensorMapping mapping = graph.getTileMapping(edge);
+  for (std::size_t i = 0; i < added.dim(dimension); ++i)
+    graph.setTileMapping(added.slice(i, i + 1, dimension), mapping);
+}
+
+/// `make(shape)` makes the new elements.
+template <class F> Tensor padded(const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, F &&make) {
   Tensor result = t;
   const auto filling = [&](std::ptrdiff_t n) {
     std::vector<std::size_t> shape = t.shape();
     shape.at(dimension) = std::size_t(n);
-    const Tensor constant = graph.addConstant(t.elementType(), shape, value, "padding");
-    poputil::mapTensorLinearly(graph, constant);
-    return constant;
+    return make(shape);
   };
   if (lower < 0)
     result = result.slice(std::size_t(-lower), result.dim(dimension), dimension);
@@ -85,13 +96,67 @@ Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t u
   return result;
 }
 
-Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value) {
+template <class... Values>
+Tensor paddedEverywhere(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper,
+                        const Values &...values) {
   if (lower.size() != t.rank() || upper.size() != t.rank())
     throw poputil::poplibs_error("pad: a tensor of shape " + t.shapeToString() + " needs a pair of numbers for each dimension");
   Tensor result = t;
   for (unsigned d = 0; d < t.rank(); ++d)
-    result = pad(graph, result, lower[d], upper[d], d, value);
+    result = pad(graph, result, lower[d], upper[d], d, values...);
   return result;
+}
+
+} // namespace
+
+Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value) {
+  return padded(t, lower, upper, dimension, [&](const std::vector<std::size_t> &shape) {
+    const Tensor constant = graph.addConstant(t.elementType(), shape, value, "padding");
+    poputil::mapTensorLinearly(graph, constant);
+    return constant;
+  });
+}
+
+Tensor pad(Graph &, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, const Tensor &value,
+           padding::MappingMethod) {
+  if (value.numElements() != 1 || value.elementType() != t.elementType())
+    throw poputil::poplibs_error("pad: a value of type " + value.elementType().toString() + " and shape " + value.shapeToString() +
+                                 "; it needs one element of type " + t.elementType().toString());
+  return padded(t, lower, upper, dimension, [&](const std::vector<std::size_t> &shape) {
+    const std::size_t n = std::accumulate(shape.begin(), shape.end(), std::size_t(1), std::multiplies<>());
+    return value.flatten().broadcast(unsigned(n), 0).reshape(shape);
+  });
+}
+
+Tensor pad(Graph &graph, const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value,
+           padding::MappingMethod method) {
+  const auto constant = [&](const std::vector<std::size_t> &shape) {
+    const Tensor made = graph.addConstant(t.elementType(), shape, value, "padding");
+    if (method == padding::MappingMethod::ZERO)
+      graph.setTileMapping(made, 0);
+    return made;
+  };
+  const Tensor result = padded(t, lower, upper, dimension, constant);
+  if (method == padding::MappingMethod::EDGE) {
+    const std::size_t before = std::size_t(std::max<std::ptrdiff_t>(0, lower)), after = std::size_t(std::max<std::ptrdiff_t>(0, upper));
+    const std::size_t n = result.dim(dimension);
+    if (before + after == n)
+      throw poputil::poplibs_error("pad: a tensor without elements has no edge");
+    mapLikeEdge(graph, result.slice(0, before, dimension), result.slice(before, before + 1, dimension), dimension);
+    mapLikeEdge(graph, result.slice(n - after, n, dimension), result.slice(n - after - 1, n - after, dimension), dimension);
+  }
+  return result;
+}
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value,
+           padding::MappingMethod method) {
+  return paddedEverywhere(graph, t, lower, upper, value, method);
+}
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, float value) {
+  return paddedEverywhere(graph, t, lower, upper, value);
+}
+Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper,
+           const Tensor &value, padding::MappingMethod) {
+  return paddedEverywhere(graph, t, lower, upper, value);
 }
 
 namespace {

@@ -168,6 +168,12 @@ Tensor createWeightsBiases(Graph &graph, const GruParams &params, const DebugCon
   const std::size_t out = params.rnn.layerSizes.at(1);
   return params.resetAfter ? made(graph, params, {units, 2, out}, context, "biases") : made(graph, params, {units, out}, context, "biases");
 }
+Tensor createAttention(Graph &graph, const GruParams &params, const DebugContext &context, const OptionFlags &) {
+  const Tensor t = graph.addVariable(params.rnn.dataType, {params.rnn.batchSize, params.rnn.maxTimeSteps}, contextName(context, "attention"));
+  poputil::mapTensorLinearly(graph, t);
+  return t;
+}
+
 GruWeights createWeights(Graph &graph, const GruParams &params, const DebugContext &context, const OptionFlags &options,
                          poplin::PlanningCache *cache) {
   const auto kernel = createWeightsKernel(graph, params, context, options, cache);

@@ -65,6 +65,9 @@ Tensor ownCounter(Graph &graph, const poplar::Type &type, const DebugContext &co
 
 } // namespace
 
+Sequence countedForLoop(Graph &graph, int initialCount, const Tensor &countLimit, int step, const Program &body, const DebugContext &context) {
+  return countedForLoop(graph, ownCounter(graph, countLimit.elementType(), context), initialCount, countLimit, step, body, context);
+}
 Sequence countedForLoop(Graph &graph, int initialCount, int countTo, int step, const Program &body, const DebugContext &context) {
   return countedForLoop(graph, ownCounter(graph, poplar::INT, context), initialCount, countTo, step, body, context);
 }

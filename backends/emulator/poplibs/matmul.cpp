@@ -338,6 +338,14 @@ Tensor createMatMulOutput(Graph &graph, const Type &inputType, const Type &outpu
   return out[0];
 }
 
+Tensor createMatMulGroupedOutput(Graph &graph, const Type &inputType, const Type &outputType, const Shape &aShape, const Shape &bShape,
+                                 const DebugContext &context, const OptionFlags &, PlanningCache *) {
+  checkShapes(aShape, bShape, "matMulGrouped");
+  const Tensor out = graph.addVariable(outputType, {aShape[0], aShape[1], bShape[2]}, nameOf(context));
+  mapProduct(graph, out, chooseGrid(graph, aShape[0], aShape[1], bShape[2], aShape[2], inputType));
+  return out;
+}
+
 void matMulGroupedReportPlan(std::ostream &out, const Graph &graph, const Type &inputType, const Type &outputType, const Shape &aShape,
                              const Shape &bShape, const OptionFlags &, PlanningCache *) {
   checkShapes(aShape, bShape, "matMul");

@@ -219,6 +219,45 @@ poplar::program::Program calcAccuracy(Graph &graph, const Tensor &modelOutputs, 
 }
 
 poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &loss, const Tensor &deltas,
+                                  const Tensor &deltasScale, const Tensor &modelOutputScaling, LossType lossType, const DebugContext &context) {
+  const std::string name = contextName(context, "calcLoss");
+  Sequence prog(name);
+  const Tensor outputs = outputLike(graph, modelOutputs.elementType(), modelOutputs.shape(), {modelOutputs}, name + "/Outputs");
+  mapTo(graph, Divide(_1, popops::expr::Cast(_2, modelOutputs.elementType())), {modelOutputs, modelOutputScaling}, outputs, prog, name);
+  prog.add(calcLoss(graph, outputs, expected, loss, deltas, lossType, context));
+  mapTo(graph, Mul(_1, popops::expr::Cast(_2, deltas.elementType())), {deltas, deltasScale}, deltas, prog, name);
+  return prog;
+}
+
+poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &loss, const Tensor &deltas,
+                                  const Tensor &deltasScale, const Tensor &modelOutputScaling, const Tensor &numCorrect, LossType lossType,
+                                  const DebugContext &context) {
+  Sequence prog;
+  prog.add(calcLoss(graph, modelOutputs, expected, loss, deltas, deltasScale, modelOutputScaling, lossType, context));
+  countRight(graph, modelOutputs, expected, numCorrect, prog, contextName(context, "calcLoss"));
+  return prog;
+}
+
+void nonLinearityInPlace(Graph &graph, NonLinearityType type, Tensor t, poplar::ComputeSet &computeSet, const DebugContext &context) {
+  const std::string name = contextName(context, "nonLinearity");
+  requireLibrary(graph, "popnn");
+  if (isSoftmax(type))
+    throw poputil::poplibs_error(name + ": a softmax needs several compute sets, so call the form with a program");
+  addElementWork(graph, computeSet, expression(type), {t}, t, name);
+}
+
+Tensor nonLinearityInputGradient(Graph &graph, NonLinearityType type, Tensor out, Tensor outGradient, poplar::ComputeSet &computeSet,
+                                 const DebugContext &context) {
+  const std::string name = contextName(context, "nonLinearityGradient");
+  requireLibrary(graph, "popnn");
+  if (isSoftmax(type))
+    throw poputil::poplibs_error(name + ": the gradient of a softmax needs several compute sets, so call the form with a program");
+  const Tensor result = outputLike(graph, out.elementType(), out.shape(), {outGradient, out}, name + "/Out");
+  addElementWork(graph, computeSet, gradient(type), {out, outGradient}, result, name);
+  return result;
+}
+
+poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &loss, const Tensor &deltas,
                                   const Tensor &numCorrect, LossType lossType, const DebugContext &context) {
   Sequence prog;
   prog.add(calcLoss(graph, modelOutputs, expected, loss, deltas, lossType, context));

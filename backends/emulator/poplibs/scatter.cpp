@@ -8,6 +8,7 @@
 #include <popops/CircBuf.hpp>
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
+#include <popops/Gather.hpp>
 #include <popops/GatherStatistics.hpp>
 #include <popops/HostSliceTensor.hpp>
 #include <popops/Loop.hpp>
@@ -144,6 +145,93 @@ void scatterAll(Graph &graph, const Tensor &operand, const Tensor &indices, cons
 }
 
 } // namespace
+
+Tensor createGatherInput(Graph &graph, const Type &type, const Shape &inputShape, const Shape &sliceSizes, std::vector<unsigned> startIndexMap,
+                         const DebugContext &context) {
+  Shape dims, sizes;
+  for (unsigned d : startIndexMap) {
+    dims.push_back(d);
+    sizes.push_back(sliceSizes.at(d));
+  }
+  return createSliceableTensor(graph, type, inputShape, dims, sizes, 0, context);
+}
+
+namespace {
+
+/// Whether starts outside become 0.
+bool remapsOthers(const OptionFlags &options, const std::string &name) {
+  bool remaps = false;
+  for (const auto &option : options)
+    if (option.first == "remapOutOfBoundIndices")
+      remaps = option.second == "true";
+    else if (option.first != "paddingIndexUsed")
+      throw poplar::invalid_option(name + ": no option '" + option.first + "'");
+  return remaps;
+}
+
+/// [slices, batch dimensions and dimensions of slices] in the order of the result of a gather.
+Tensor inGatheredOrder(const Tensor &slices, Shape batch, const Shape &offsetDims, const Shape &kept) {
+  Shape shape = batch;
+  shape.insert(shape.end(), kept.begin(), kept.end());
+  std::vector<unsigned> order;
+  unsigned nextBatch = 0, nextOffset = unsigned(batch.size());
+  for (unsigned d = 0; d < shape.size(); ++d)
+    order.push_back(holds(offsetDims, d) ? nextOffset++ : nextBatch++);
+  return slices.reshape(shape).dimShuffle(order);
+}
+
+} // namespace
+
+Tensor gather(Graph &graph, const Tensor &input, const Tensor &indices, std::size_t indexVectorDim, const Shape &offsetDims,
+              const Shape &sliceSizes, const Shape &collapsedSliceDims, const std::vector<unsigned> &startIndexMap, Sequence &prog,
+              const DebugContext &context, const OptionFlags &options) {
+  const std::string name = contextName(context, "gather");
+  requireLibrary(graph, "popops");
+  const bool remaps = remapsOthers(options, name);
+  const Tensor rows = rowsOf(indices, indexVectorDim, name);
+  Shape batch = indices.shape(), kept, dims, sizes, all{rows.dim(0)};
+  if (indexVectorDim < batch.size())
+    batch.erase(batch.begin() + std::ptrdiff_t(indexVectorDim));
+  std::vector<unsigned> last;
+  Tensor place = input;
+  const bool fits = sliceSizes.size() == input.rank() && rows.dim(1) == startIndexMap.size() &&
+                    collapsedSliceDims.size() + offsetDims.size() == input.rank();
+  for (std::size_t d = 0; fits && d < input.rank(); ++d) {
+    const bool moves = holds(startIndexMap, d), collapses = holds(collapsedSliceDims, d);
+    if (sliceSizes[d] > input.dim(d) || (collapses && sliceSizes[d] != 1))
+      throw poputil::poplibs_error(name + ": a slice of " + std::to_string(sliceSizes[d]) + " in dimension " + std::to_string(d) +
+                                   " of a tensor of shape " + input.shapeToString());
+    if (!collapses)
+      kept.push_back(sliceSizes[d]);
+    if (!moves)
+      place = place.slice(0, sliceSizes[d], unsigned(d));
+    all.push_back(sliceSizes[d]);
+  }
+  if (!fits)
+    throw poputil::poplibs_error(name + ": indices of shape " + indices.shapeToString() + " do not fit a tensor of shape " +
+                                 input.shapeToString());
+  for (unsigned d : startIndexMap) {
+    dims.push_back(d);
+    sizes.push_back(sliceSizes.at(d));
+    last.push_back(unsigned(input.dim(d) - sliceSizes[d]));
+  }
+  const Tensor slices = createSliceableTensor(graph, input.elementType(), all, {0}, {1}, 0, name + "/slices");
+  const Tensor limits = graph.addConstant<unsigned>(poplar::UNSIGNED_INT, {1, last.size()}, last, name + "/limits");
+  poputil::mapTensorLinearly(graph, limits);
+  const Any place0 = Cast(_1, poplar::UNSIGNED_INT);
+  const Any inside = remaps ? Any(Select(place0, Const(0u), Lte(place0, _2))) : Any(Min(place0, _2));
+  const Tensor starts = map(graph, inside, {rows, limits}, prog, name + "/starts");
+  prog.add(countedLoop(
+      graph, rows.dim(0),
+      [&](const Tensor &counter) {
+        Sequence round(name);
+        const Tensor offset = dynamicSlice(graph, starts, counter, {0}, {1}, round, name)[0];
+        dynamicUpdate(graph, slices, dynamicSlice(graph, place, offset, dims, sizes, round, name).expand({0}), counter, {0}, {1}, round, name);
+        return round;
+      },
+      name));
+  return inGatheredOrder(slices, batch, offsetDims, kept);
+}
 
 void scatter(Graph &graph, const Tensor &operand, const Tensor &indices, const Tensor &updates, std::size_t indexVectorDim,
              std::vector<unsigned> updateWindowDims, std::vector<std::size_t> insertWindowDims,

@@ -35,6 +35,15 @@ void detail::fill(Graph &graph, const Tensor &tensor, ComputeSet computeSet, pop
 }
 
 void zero(Graph &graph, const Tensor &tensor, ComputeSet computeSet) { detail::fill(graph, tensor, computeSet, 0); }
+void zero(Graph &graph, Tensor tensor, const std::vector<poplar::Interval> &regions, unsigned, ComputeSet computeSet) {
+  if (!regions.empty())
+    zero(graph, pick(tensor.flatten(), regions), computeSet);
+}
+void zero(Graph &graph, const Tensor &tensor, unsigned, ComputeSet computeSet) { zero(graph, tensor, computeSet); }
+void zero(Graph &graph, const Tensor &tensor, const std::vector<std::vector<poplar::Interval>> &mapping, ComputeSet computeSet) {
+  for (std::size_t tile = 0; tile < mapping.size(); ++tile)
+    zero(graph, tensor, mapping[tile], unsigned(tile), computeSet);
+}
 void zero(Graph &graph, const Tensor &tensor, Sequence &prog, const DebugContext &context) {
   detail::fill(graph, tensor, prog, 0, contextName(context, "zero"));
 }
@@ -109,6 +118,36 @@ void scaledAddTo(Graph &graph, Tensor A, Tensor scaleA, Tensor B, Tensor scaleB,
   const poplar::Type type = A.elementType();
   addScaled(graph, A, B, Add(Mul(_1, Cast(_3, type)), Mul(second(A, B), Cast(_4, type))), {scaleA, scaleB}, prog,
             contextName(context, "scaledAddTo"));
+}
+
+void scaledAddTo(Graph &graph, Tensor A, float scaleA, Tensor B, float scaleB, Sequence &prog, ScaledAddSpecialisation speciality,
+                 const DebugContext &context, const OptionFlags &options) {
+  if (speciality == ScaledAddSpecialisation::DEFAULT)
+    return scaledAddTo(graph, A, scaleA, B, scaleB, prog, context, options);
+  addScaled(graph, A, B, Add(Sub(_1, Mul(_1, Const(scaleA))), Mul(second(A, B), Const(scaleB))), {}, prog,
+            contextName(context, "scaledAddTo"));
+}
+
+void scaledAddTo(Graph &graph, Tensor A, Tensor scaleA, Tensor B, Tensor scaleB, Sequence &prog, ScaledAddSpecialisation speciality,
+                 const DebugContext &context, const OptionFlags &options) {
+  if (speciality == ScaledAddSpecialisation::DEFAULT)
+    return scaledAddTo(graph, A, scaleA, B, scaleB, prog, context, options);
+  const poplar::Type type = A.elementType();
+  addScaled(graph, A, B, Add(Sub(_1, Mul(_1, Cast(_3, type))), Mul(second(A, B), Cast(_4, type))), {scaleA, scaleB}, prog,
+            contextName(context, "scaledAddTo"));
+}
+
+void scaledSubtractFrom(Graph &graph, Tensor A, float scaleA, Tensor B, float scaleB, Sequence &prog, const DebugContext &context,
+                        const OptionFlags &) {
+  addScaled(graph, A, B, Sub(Mul(_1, Const(scaleA)), Mul(second(A, B), Const(scaleB))), {}, prog,
+            contextName(context, "scaledSubtractFrom"));
+}
+
+void scaledSubtractFrom(Graph &graph, Tensor A, Tensor scaleA, Tensor B, Tensor scaleB, Sequence &prog, const DebugContext &context,
+                        const OptionFlags &) {
+  const poplar::Type type = A.elementType();
+  addScaled(graph, A, B, Sub(Mul(_1, Cast(_3, type)), Mul(second(A, B), Cast(_4, type))), {scaleA, scaleB}, prog,
+            contextName(context, "scaledSubtractFrom"));
 }
 
 void scaledSubtractFrom(Graph &graph, Tensor A, Tensor B, float scaleB, Sequence &prog, const DebugContext &context, const OptionFlags &) {

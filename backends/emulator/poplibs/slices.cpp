@@ -18,7 +18,7 @@ using poplar::core::Direction;
 
 namespace {
 
-enum class SliceKind { Read, Write, Add, Max };
+enum class SliceKind { Read, Write, Add, Max, Mul };
 
 /// For a table of `rows` rows: `size` rows at each of `count` offsets; `width` columns.
 struct Slicing {
@@ -29,9 +29,13 @@ struct Slicing {
 };
 template <class Archive> void describe(Archive &a, Slicing &s) { a(s.kind)(s.type)(s.rows)(s.size)(s.count)(s.width)(s.scaled); }
 
-template <class T> void combineRow(SliceKind kind, T *to, const T *from, std::size_t n, float scale) {
+template <class T> T combined(SliceKind kind, T to, T from) {
+  return kind == SliceKind::Add ? T(to + from) : kind == SliceKind::Mul ? T(to * from) : std::max(to, from);
+}
+
+void combineRow(SliceKind kind, float *to, const float *from, std::size_t n, float scale) {
   for (std::size_t i = 0; i < n; ++i)
-    to[i] = kind == SliceKind::Add ? T(to[i] + T(scale * float(from[i]))) : std::max(to[i], from[i]);
+    to[i] = combined(kind, to[i], kind == SliceKind::Add ? scale * from[i] : from[i]);
 }
 
 /// Every step is rounded to half, as in single operations.
@@ -46,14 +50,15 @@ void combineHalves(SliceKind kind, char *to, const char *from, std::size_t n, fl
       term[i] *= scale;
     poplar::core::roundToHalf(term, size);
     for (std::size_t i = 0; i < size; ++i)
-      sum[i] = kind == SliceKind::Add ? sum[i] + term[i] : std::max(sum[i], term[i]);
+      sum[i] = combined(kind, sum[i], term[i]);
     poplar::core::narrow(sum, to + 2 * begin, size);
   }
 }
 
-template <class T> void addIntegers(T *to, const T *from, std::size_t n) {
+/// Sums and products of signed and unsigned numbers have the same bits; the largest is that of signed ones.
+void combineIntegers(SliceKind kind, std::uint32_t *to, const std::uint32_t *from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
-    to[i] = T(to[i] + from[i]);
+    to[i] = kind == SliceKind::Max ? std::uint32_t(std::max(std::int32_t(to[i]), std::int32_t(from[i]))) : combined(kind, to[i], from[i]);
 }
 
 void updateRow(const Slicing &s, char *to, const char *from, float scale) {
@@ -63,10 +68,8 @@ void updateRow(const Slicing &s, char *to, const char *from, float scale) {
     combineRow(s.kind, reinterpret_cast<float *>(to), reinterpret_cast<const float *>(from), s.width, scale);
   else if (s.type == poplar::HALF)
     combineHalves(s.kind, to, from, s.width, scale);
-  else if (s.kind == SliceKind::Max)
-    combineRow(s.kind, reinterpret_cast<std::int32_t *>(to), reinterpret_cast<const std::int32_t *>(from), s.width, 1);
   else
-    addIntegers(reinterpret_cast<std::int32_t *>(to), reinterpret_cast<const std::int32_t *>(from), s.width);
+    combineIntegers(s.kind, reinterpret_cast<std::uint32_t *>(to), reinterpret_cast<const std::uint32_t *>(from), s.width);
 }
 
 void runSlice(const State &state) {
@@ -94,7 +97,8 @@ void runSlice(const State &state) {
 }
 
 std::string vertexType(Graph &graph, const Slicing &s) {
-  constexpr const char *names[] = {"Slice", "Update", "UpdateAdd", "UpdateMax"};
+  constexpr const char *names[] = {"Slice", "Update", "UpdateAdd", "UpdateMax", "UpdateMul"};
+  static_assert(sizeof names / sizeof names[0] == std::size_t(SliceKind::Mul) + 1, "a name for each kind");
   const std::string name = std::string("popops::Dynamic") + names[int(s.kind)] + "<" + s.type.toString() + ">[" + std::to_string(s.rows) + "," +
                            std::to_string(s.size) + "," + std::to_string(s.count) + "," + std::to_string(s.width) + (s.scaled ? ",scaled]" : "]");
   if (hasType(graph, name))
@@ -386,6 +390,11 @@ void multiUpdate(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor 
 void multiUpdateMax(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &offsets, const Sizes &dims, const Sizes &sizes,
                     Sequence &prog, const SlicePlan &, const OptionFlags &, const DebugContext &context) {
   updateMany(graph, t, sIn, offsets, {}, dims, sizes, SliceKind::Max, prog, contextName(context, "multiUpdateMax"));
+}
+
+void multiUpdateMul(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &offsets, const Sizes &dims, const Sizes &sizes,
+                    Sequence &prog, const SlicePlan &, const OptionFlags &, const DebugContext &context) {
+  updateMany(graph, t, sIn, offsets, {}, dims, sizes, SliceKind::Mul, prog, contextName(context, "multiUpdateMul"));
 }
 
 void multiUpdateAdd(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &offsets, const Tensor &scale, const Sizes &dims,

@@ -1,9 +1,9 @@
 // popsparse: blocks are placed into a dense matrix, which is then multiplied. Results are those of a sparse product;
 // cycles and memory are those of the dense one.
+#include <popsparse/Embedding.hpp>
 #include <popsparse/FullyConnected.hpp>
 #include <popsparse/MatMul.hpp>
 #include <popsparse/SparsePartitioner.hpp>
-#include <popsparse/experimental/BlockSparseMatMul.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@
 
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
+#include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
 #include <poplin/MatMul.hpp>
 #include <poputil/TileMapping.hpp>
@@ -18,12 +19,13 @@
 
 #include "elementwise.hpp"
 #include "evaluate.hpp"
+#include "sparse_blocks.hpp"
 
 namespace popsparse {
 
 using namespace poplibs;
 using namespace popops::expr;
-using detail::Shape;
+using namespace detail;
 using poplar::DebugContext;
 using poplar::OptionFlags;
 using poplar::program::Copy;
@@ -50,22 +52,6 @@ void checkBlocks(const Blocks &blocks, Shape size, Shape block) {
 
 namespace {
 
-/// A matrix that is temporarily dense: [rows, columns] in blocks.
-struct Grid {
-  Shape size, block;
-
-  std::size_t across() const { return size[1] / block[1]; }
-  std::size_t blocks() const { return size[0] / block[0] * across(); }
-  std::size_t elements() const { return block[0] * block[1]; }
-  /// [blocks, elements] as [rows, columns], and the inverse.
-  Tensor asMatrix(const Tensor &table) const {
-    return table.reshape({size[0] / block[0], across(), block[0], block[1]}).dimShuffle({0, 2, 1, 3}).reshape({size[0], size[1]});
-  }
-  Tensor asTable(const Tensor &matrix) const {
-    return matrix.reshape({size[0] / block[0], block[0], across(), block[1]}).dimShuffle({0, 2, 1, 3}).reshape({blocks(), elements()});
-  }
-};
-
 /// Stored with the tensor that an operation gets: its grid, and the positions of its blocks if these are known.
 struct Known : poputil::TensorMetaDataBase {
   Grid grid;
@@ -79,36 +65,6 @@ const Known &knownOf(const poputil::TensorMetaData &data, const std::string &nam
   throw poputil::poplibs_error(name + ": the sparse operand must be one that popsparse created");
 }
 
-void start(Graph &graph, const OptionFlags &options, const std::string &name) {
-  requireLibrary(graph, "popsparse");
-  addLibrary(graph, "popops");
-  addLibrary(graph, "poplin");
-  // These select plans and memory; results do not change.
-  static const std::set<std::string> known{"availableMemoryProportion",
-                                           "doGradAPass",
-                                           "doGradWPass",
-                                           "enableProfiling",
-                                           "enableStructuredRearrangements",
-                                           "metaInfoBucketOversizeProportion",
-                                           "numberOfPass",
-                                           "memoryCycleRatio",
-                                           "partitionMethod",
-                                           "partialsType",
-                                           "planConstraints",
-                                           "sharedBuckets",
-                                           "useActualWorkerSplitCosts",
-                                           "verboseProgress"};
-  for (const auto &option : options)
-    if (known.count(option.first) == 0)
-      throw poplar::invalid_option(name + ": no option '" + option.first + "'");
-}
-
-Tensor linear(Graph &graph, const Type &type, const std::vector<std::size_t> &shape, const std::string &name) {
-  const Tensor t = graph.addVariable(type, shape, name);
-  poputil::mapTensorLinearly(graph, t);
-  return t;
-}
-
 /// The block of each pair of indices; for unused entries, one after the last.
 Tensor placesOf(Graph &graph, const Tensor &metaInfo, const Grid &grid, Sequence &prog, const std::string &name) {
   const Tensor pairs = metaInfo.reshape({metaInfo.numElements() / 2, 2});
@@ -116,47 +72,6 @@ Tensor placesOf(Graph &graph, const Tensor &metaInfo, const Grid &grid, Sequence
   const Any place = Add(Mul(row, Const(unsigned(grid.across()))), column);
   return popops::map(graph, Select(Const(unsigned(grid.blocks())), place, Equal(row, Const(unsigned(dynamic::Partitioner<float>::unused)))),
                      {pairs.slice(0, 1, 1), pairs.slice(1, 2, 1)}, prog, name + "/places");
-}
-
-Tensor constantPlaces(Graph &graph, const std::vector<unsigned> &places, const std::string &name) {
-  const Tensor t = graph.addConstant<unsigned>(poplar::UNSIGNED_INT, {places.size(), 1}, places, name + "/places");
-  poputil::mapTensorLinearly(graph, t);
-  return t;
-}
-
-/// A table of all blocks and one more, for blocks without a position.
-Tensor tableOf(Graph &graph, const Type &type, const Grid &grid, const std::string &name) {
-  return popops::createSliceableTensor(graph, type, {grid.blocks() + 1, grid.elements()}, {0}, {1}, 0, name + "/dense");
-}
-
-/// [rows, columns] with the blocks of `values` at `places` ([n, 1]).
-Tensor densified(Graph &graph, const Tensor &values, const Tensor &places, const Grid &grid, Sequence &prog, const std::string &name) {
-  const Tensor table = tableOf(graph, values.elementType(), grid, name);
-  popops::zero(graph, table, prog, name);
-  if (places.numElements())
-    popops::multiUpdate(graph, table, values.reshape({places.dim(0), 1, grid.elements()}), places, {0}, {1}, prog, name + "/put");
-  return grid.asMatrix(table.slice(0, grid.blocks()));
-}
-
-/// The blocks of a dense matrix at `places`, one after the other.
-Tensor picked(Graph &graph, const Tensor &matrix, const Tensor &places, const Grid &grid, Sequence &prog, const std::string &name) {
-  const Tensor table = tableOf(graph, matrix.elementType(), grid, name);
-  prog.add(Copy(grid.asTable(matrix), table.slice(0, grid.blocks())));
-  popops::zero(graph, table.slice(grid.blocks(), grid.blocks() + 1), prog, name);
-  return popops::multiSlice(graph, table, places, {0}, {1}, prog, name + "/get");
-}
-
-Tensor multiplied(Graph &graph, const Tensor &a, const Tensor &b, const Type &type, Sequence &prog, const std::string &name) {
-  return poplin::matMul(graph, a, b, prog, type, name);
-}
-
-void requireMatrix(const Tensor &t, const std::vector<std::size_t> &shape, const std::string &what) {
-  if (t.shape() == shape)
-    return;
-  std::string wanted;
-  for (std::size_t d : shape)
-    wanted += (wanted.empty() ? "" : ",") + std::to_string(d);
-  throw poputil::poplibs_error(what + " has shape " + t.shapeToString() + ", not {" + wanted + "}");
 }
 
 /// Memory for values, as whole blocks.
@@ -314,6 +229,47 @@ Tensor fullyConnectedSparseGradW(Graph &graph, const Tensor metaInfo, const Tens
   return picked(graph, dense, placesOf(graph, metaInfo, grid, prog, name), grid, prog, name).flatten();
 }
 
+std::tuple<unsigned, unsigned, unsigned> fullyConnectedDenseGradWSerialSplits(const Graph &, const Type &, const FullyConnectedParams &,
+                                                                              const OptionFlags &, PlanningCache *) {
+  return std::make_tuple(1u, 1u, 1u);
+}
+
+Tensor createIndicesTensor(Graph &graph, const FullyConnectedParams &, std::size_t numIndices, const OptionFlags &options,
+                           const DebugContext &context) {
+  const std::string name = contextName(context, "indices");
+  start(graph, options, name);
+  return linear(graph, poplar::UNSIGNED_INT, {numIndices}, name);
+}
+
+Tensor createSliceTensor(Graph &graph, const Type &dataType, const FullyConnectedParams &p, std::size_t numIndices,
+                         const DebugContext &context, const OptionFlags &options, PlanningCache *) {
+  const std::string name = contextName(context, "slices");
+  start(graph, options, name);
+  return linear(graph, dataType, {numIndices, p.getInputChannels()}, name);
+}
+
+Tensor embeddingSlice(Graph &graph, const SparseTensor &t, const Tensor &indices, Sequence &prog, const FullyConnectedParams &p,
+                      const DebugContext &context, const OptionFlags &options, PlanningCache *) {
+  const std::string name = contextName(context, "embeddingSlice");
+  start(graph, options, name);
+  requireMatrix(indices, {indices.numElements()}, name + ": the tensor of indices");
+  return popops::multiSlice(graph, denseWeights(graph, t, p, prog, name), indices.expand({1}), {0}, {1}, prog, name).squeeze({1});
+}
+
+void embeddingUpdateAdd(Graph &graph, const SparseTensor &t, const Tensor &slices, const Tensor &indices, const Tensor &scale, Sequence &prog,
+                        const FullyConnectedParams &p, const DebugContext &context, const OptionFlags &options, PlanningCache *) {
+  const std::string name = contextName(context, "embeddingUpdate");
+  start(graph, options, name);
+  requireMatrix(indices, {indices.numElements()}, name + ": the tensor of indices");
+  requireMatrix(slices, {indices.numElements(), p.getInputChannels()}, name + ": the tensor of slices");
+  const Grid grid = gridOf(p);
+  const Tensor values = t.getNzValuesTensor(), deltas = linear(graph, values.elementType(), {grid.size[0], grid.size[1]}, name + "/deltas");
+  popops::zero(graph, deltas, prog, name);
+  popops::multiUpdateAdd(graph, deltas, slices.expand({1}), indices.expand({1}), scale, {0}, {1}, prog, name);
+  const Tensor places = placesOf(graph, t.getMetaInfoTensor(), grid, prog, name);
+  popops::scaledAddTo(graph, values, picked(graph, deltas, places, grid, prog, name).flatten(), 1.f, prog, name);
+}
+
 } // namespace dynamic
 
 namespace static_ {
@@ -375,112 +331,4 @@ Tensor denseSparseMatMul(Graph &graph, const Tensor &lhs, const SparseTensor &rh
 }
 
 } // namespace static_
-
-namespace experimental {
-
-namespace {
-
-std::array<std::size_t, 3> positive(const std::array<int, 3> &numbers, const char *what) {
-  std::array<std::size_t, 3> found{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (numbers[i] <= 0)
-      detail::refuse(std::string(what) + " " + std::to_string(numbers[i]));
-    found[i] = std::size_t(numbers[i]);
-  }
-  return found;
-}
-
-/// The grid of the matrix that the mask describes.
-Grid maskedGrid(const BSMatMulParams &p) {
-  if (p.resultIsSparse)
-    return {{p.size[0], p.size[2]}, {p.block[0], p.block[2]}};
-  return p.transposed ? Grid{{p.size[2], p.size[1]}, {p.block[2], p.block[1]}} : Grid{{p.size[1], p.size[2]}, {p.block[1], p.block[2]}};
-}
-
-void check(const BSMatMulParams &p) {
-  for (std::size_t i = 0; i < 3; ++i)
-    if (p.size[i] % p.block[i])
-      detail::refuse("blocks of " + std::to_string(p.block[i]) + " do not fill a dimension of " + std::to_string(p.size[i]));
-  if (p.groups == 0 || p.mask.size() != p.groups * maskedGrid(p).blocks())
-    detail::refuse("a mask of " + std::to_string(p.mask.size()) + " numbers for " + std::to_string(p.groups) + " groups of " +
-                   std::to_string(maskedGrid(p).blocks()) + " blocks");
-}
-
-/// Numbers of the nonzero blocks of one group.
-std::vector<unsigned> blocksOf(const BSMatMulParams &p, std::size_t group) {
-  const std::size_t n = maskedGrid(p).blocks();
-  std::vector<unsigned> found;
-  for (std::size_t i = 0; i < n; ++i)
-    if (p.mask[group * n + i])
-      found.push_back(unsigned(i));
-  return found;
-}
-
-std::size_t allBlocks(const BSMatMulParams &p) {
-  return std::size_t(std::count_if(p.mask.begin(), p.mask.end(), [](unsigned char c) { return c != 0; }));
-}
-
-} // namespace
-
-BSMatMulParams::BSMatMulParams(const std::array<int, 3> &dim, const std::array<int, 3> &blockSize,
-                               const std::vector<unsigned char> &rhsSparsity, bool rhsNeedTranspose, Type inDataType, Type outDataType,
-                               Type, unsigned numGroups)
-    : size(positive(dim, "a dimension of")), block(positive(blockSize, "a block of")), mask(rhsSparsity), resultIsSparse(false),
-      transposed(rhsNeedTranspose), in(inDataType), out(outDataType), groups(numGroups) {
-  check(*this);
-}
-
-BSMatMulParams::BSMatMulParams(const std::array<int, 3> &dim, const std::array<int, 3> &blockSize,
-                               const std::vector<unsigned char> &resSparsity, Type inDataType, Type outDataType, Type,
-                               SubBlockMask subBlockMask, unsigned numGroups)
-    : size(positive(dim, "a dimension of")), block(positive(blockSize, "a block of")), mask(resSparsity), resultIsSparse(true),
-      transposed(false), in(inDataType), out(outDataType), groups(numGroups) {
-  if (subBlockMask != SubBlockMask::None)
-    detail::refuse("masks inside of blocks are not emulated");
-  check(*this);
-}
-
-Tensor createBSMatMulInputLHS(Graph &graph, const BSMatMulParams &p, const DebugContext &context, const OptionFlags &options) {
-  start(graph, options, contextName(context, "bsMatMul"));
-  return linear(graph, p.in, {p.groups * p.size[0], p.size[1]}, contextName(context, "bsMatMul") + "/lhs");
-}
-
-Tensor createBSMatMulInputRHS(Graph &graph, const BSMatMulParams &p, const DebugContext &context, const OptionFlags &options) {
-  const std::string name = contextName(context, "bsMatMul");
-  start(graph, options, name);
-  return p.resultIsSparse ? linear(graph, p.in, {p.groups * p.size[1], p.size[2]}, name + "/rhs")
-                          : linear(graph, p.in, {allBlocks(p), maskedGrid(p).elements()}, name + "/rhs");
-}
-
-Tensor bsMatMul(Graph &graph, const BSMatMulParams &p, Sequence &prog, const Tensor &lhs, const Tensor &rhs, const OptionFlags &options,
-                const DebugContext &context) {
-  const std::string name = contextName(context, "bsMatMul");
-  start(graph, options, name);
-  const Grid grid = maskedGrid(p);
-  requireMatrix(lhs, {p.groups * p.size[0], p.size[1]}, name + ": the left operand");
-  if (p.resultIsSparse)
-    requireMatrix(rhs, {p.groups * p.size[1], p.size[2]}, name + ": the right operand");
-  else
-    requireMatrix(rhs, {allBlocks(p), grid.elements()}, name + ": the list of blocks");
-  std::vector<Tensor> results;
-  std::size_t first = 0;
-  for (std::size_t g = 0; g < p.groups; ++g) {
-    const Tensor a = lhs.slice(g * p.size[0], (g + 1) * p.size[0]);
-    const std::vector<unsigned> blocks = blocksOf(p, g);
-    if (p.resultIsSparse) {
-      const Tensor dense = multiplied(graph, a, rhs.slice(g * p.size[1], (g + 1) * p.size[1]), p.out, prog, name);
-      if (!blocks.empty())
-        results.push_back(picked(graph, dense, constantPlaces(graph, blocks, name), grid, prog, name).squeeze({1}));
-      continue;
-    }
-    const Tensor dense = densified(graph, rhs.slice(first, first + blocks.size()), constantPlaces(graph, blocks, name), grid, prog, name);
-    results.push_back(multiplied(graph, a, p.transposed ? dense.transpose() : dense, p.out, prog, name));
-    first += blocks.size();
-  }
-  if (results.empty())
-    detail::refuse("a result without blocks");
-  return poplar::concat(results);
-}
-
-} // namespace experimental
 } // namespace popsparse

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "engine_data.hpp"
+#include "execution_report.hpp"
 #include "options.hpp"
 #include "spoil.hpp"
 
@@ -350,6 +351,8 @@ ProfileValue Engine::getGraphProfile() const {
   core::printSummary(summary, *data_, profile);
   return ProfileValue(profile.toJson(), summary.str());
 }
+
+void Engine::reportIntervals(std::ostream &stream) const { core::writeIntervals(stream, *data_); }
 
 void Engine::resetExecutionProfile() {
   data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <regex>
 
 namespace poplar::core {
@@ -72,6 +73,47 @@ pva::ExecutionStep stepOf(const EngineData &engine, const TraceEntry &entry, con
   return step;
 }
 
+/// A field of comma-separated values.
+std::string csvField(const std::string &text) {
+  std::string field = "\"";
+  for (const char c : text)
+    field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + "\"";
+}
+
+const char *intervalKind(ProgramKind kind) {
+  switch (kind) {
+  case ProgramKind::Execute:
+    return "compute";
+  case ProgramKind::Copy:
+  case ProgramKind::CrossReplica:
+    return "exchange";
+  case ProgramKind::StreamIn:
+  case ProgramKind::StreamOut:
+  case ProgramKind::RemoteIn:
+  case ProgramKind::RemoteOut:
+    return "host";
+  default:
+    return "sync";
+  }
+}
+
+/// The lines of one step: of each tile that computed, or of all tiles.
+void writeIntervals(std::ostream &stream, const EngineData &engine, const TraceEntry &entry) {
+  const Op &op = engine.ops[entry.op];
+  const std::string *step = stepName(engine, op);
+  const std::string rest = std::string(",") + intervalKind(op.kind) + "," + csvField(step ? *step : op.message) + "\n";
+  const std::uint64_t from = std::uint64_t(std::llround(entry.from)), to = std::uint64_t(std::llround(entry.to));
+  if (op.kind != ProgramKind::Execute) {
+    stream << from << "," << to << ",all" << rest;
+    return;
+  }
+  const std::vector<std::uint64_t> cycles = computeSetOf(engine, *engine.supersteps[op.number]).cycles_;
+  for (std::size_t tile = 0; tile < cycles.size(); ++tile)
+    if (cycles[tile])
+      stream << from << "," << std::min(to, from + cycles[tile]) << "," << tile << rest;
+}
+
 bool holdsOthers(Kind type) { return type >= Kind::Sequence && type <= Kind::Call; }
 
 } // namespace
@@ -108,6 +150,15 @@ const std::shared_ptr<pva::Program> &ProgramTree::of(std::uint32_t number) {
   for (const std::uint32_t child : op.children)
     made->children_.push_back(of(child));
   return made;
+}
+
+void writeIntervals(std::ostream &stream, const EngineData &engine) {
+  stream << "begin,end,tile,kind,name\n";
+  if (engine.trace)
+    for (const TraceRun &run : engine.trace->runs)
+      for (const TraceEntry &entry : run.entries)
+        if (!holdsOthers(typeOf(engine.ops[entry.op].kind)))
+          writeIntervals(stream, engine, entry);
 }
 
 pva::ExecutionReport executionReport(const EngineData &engine, ProgramTree &tree) {

@@ -1,6 +1,7 @@
 // Reports of programs and of their runs for pva.
 #pragma once
 
+#include <iosfwd>
 #include <map>
 #include <memory>
 
@@ -21,6 +22,8 @@ private:
   std::map<std::uint32_t, std::shared_ptr<pva::Program>> made_;
 };
 
+/// Lines of Engine::reportIntervals.
+void writeIntervals(std::ostream &stream, const EngineData &engine);
 /// Runs and blocks of an engine with a trace.
 pva::ExecutionReport executionReport(const EngineData &engine, ProgramTree &tree);
 

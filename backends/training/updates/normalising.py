@@ -9,6 +9,9 @@ The layers that precede a normalisation do not depend on it, so an update consis
    these sums are computed from the adjoints of the normalised values, which the target stores.
 3. Run backward again with all of these sums, and update.
 
+If an update consists of several parts, each part has its own statistics, as in PyTorch: all passes run for each part, its gradients are
+kept, and the running statistics are updated after each part.
+
 With L levels, these are L + 1 forward and L + 1 backward passes. An engine that cannot repeat a backward pass runs forward before each
 of them, and so does any engine if each step has its own statistics, because these are inputs. All passes are ordinary ones, so every
 target that separates gradients from updates supports them.
@@ -17,7 +20,7 @@ target that separates gradients from updates supports them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +38,7 @@ from snnc.backends.runtime.engine import (
     SelectingEngine,
     SplitEngine,
     SteppingEngine,
+    accumulates,
     samples_at_once,
 )
 from snnc.backends.runtime.engine_wrapper import EngineWrapper
@@ -128,29 +132,51 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self._shown(self.engine.forward(self._filled(inputs), initial))
 
+    @property
+    def accumulates(self) -> bool:
+        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
+        return accumulates(self.engine)
+
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self.train_parts([(inputs, target)], len(target), learning_rate)
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`; statistics are those of each part."""
         values = self._parameters()
         running = {name: values[name] for layer in self._layers for name in layer.parameters.values()}
-        samples = next(iter(inputs.values())).shape[1]
-        masks = self._masks.of(values.__getitem__, self.get_optimizer().updates, 0, samples) if self._masks.layers else {}
-        levels = sorted({layer.level for layer in self._layers})
-        update = _Update(self._filled(inputs), values)
+        whole, first = 0.0, 0
         try:
-            for level in levels:
-                self._measure([layer for layer in self._layers if layer.level == level], update, running, masks)
-            loss = self.engine.gather_parts([(update.inputs, target)], samples)
-            for level in reversed(levels):
-                for layer in self._layers:
-                    if layer.level == level and layer.adjoint is not None:
-                        self._go_through(layer, update)
-                if self._repeats and isinstance(self.engine, RepeatingEngine):
-                    self.engine.gather_again(samples)
-                else:
-                    self.engine.gather_parts([(update.inputs, target)], samples)
+            for inputs, target in parts:
+                share = len(target) / samples
+                whole += share * self._gather(_Update(self._filled(inputs), values), target, running, first)
+                first += len(target)
+                if share < 1:
+                    self.engine.keep_gradients(share, last=first == samples)
+        except BaseException:
+            self.engine.forget_gradients()
+            raise
         finally:
             self.engine.set_parameters(running)
         self.engine.change_parameters(learning_rate)
+        return whole
+
+    def _gather(self, update: _Update, target: Array, running: dict[str, Array], first: int) -> float:
+        """Compute the gradients of one part of an update, with its own statistics, and return its loss."""
+        samples = len(target)
+        masks = self._masks.of(update.values.__getitem__, self.get_optimizer().updates, first, samples) if self._masks.layers else {}
+        levels = sorted({layer.level for layer in self._layers})
+        for level in levels:
+            self._measure([layer for layer in self._layers if layer.level == level], update, running, masks)
+        loss = self.engine.gather_parts([(update.inputs, target)], samples, first)
+        for level in reversed(levels):
+            for layer in self._layers:
+                if layer.level == level and layer.adjoint is not None:
+                    self._go_through(layer, update)
+            if self._repeats and isinstance(self.engine, RepeatingEngine):
+                self.engine.gather_again(samples)
+            else:
+                self.engine.gather_parts([(update.inputs, target)], samples, first)
         return loss
 
     def _measure(self, layers: Sequence[_NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:

@@ -11,7 +11,6 @@ from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.training.data.batches import Batch, Part
 from snnc.backends.training.loop import Upcoming
 from snnc.backends.training.plan import check_count
-from snnc.backends.training.updates.normalising import NormalisingEngine
 from snnc.backends.training.updates.ranks import Ranks
 
 
@@ -93,11 +92,6 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     check_count("accumulate", accumulate, 1)
     if accumulate == 1:
         return None
-    if isinstance(engine, NormalisingEngine):
-        raise TrainingOptionError(
-            f"accumulate is {accumulate}, but the network normalises over a batch, and each part would have its own statistics; use "
-            "larger batches without accumulate."
-        )
     if not accumulates(engine):
         raise TrainingOptionError(
             f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimiser that "

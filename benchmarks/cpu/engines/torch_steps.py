@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, TF32, short_format
 from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, ConvLayer
@@ -40,23 +41,33 @@ def load() -> None:
 class TorchEngine(ABC):
     """Layer by layer over whole sequences: all inputs are multiplied with the weights in one call, and only the recurrence is in a loop.
 
+    Products below float32 are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
+
     Attributes
     ----------
     scale, readout_scale
-        Factors of the currents (applied to the weights), for neurons with other units.
+        Factors of the currents, for neurons with other units. They are applied to the weights or, for products of 16 bits, after the
+        products, because a weight times the factor has more bits than bfloat16.
+    loop_scale
+        Factor that is applied to the recurrent currents within the loop.
     """
 
     scale: float = 1.0
     readout_scale: float = 1.0
+    loop_scale: float = 1.0
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == TF32
+        short = short_format(mode)
+        self._short: torch.dtype | None = None if short is None else getattr(torch, short)
+        self._loss_scale = LOSS_SCALE.get(mode, 1.0)
+        self.loop_scale = 1.0 if short is None else self.scale
         self.workload, self._device = problem.workload, device
         self.x, self.y = torch.from_numpy(problem.x).to(device), torch.from_numpy(problem.y).to(device)
         self._start = {name: torch.from_numpy(value).to(device) for name, value in problem.weights.items()}
         self.parameters = {name: torch.nn.Parameter(value.clone()) for name, value in self._start.items()}
-        graphed = variant == GRAPHED
+        graphed = self._graphed = variant == GRAPHED
         self._optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True, capturable=graphed)
         if variant == "one thread":
             torch.set_num_threads(1)
@@ -94,8 +105,12 @@ class TorchEngine(ABC):
 
     def _train(self) -> torch.Tensor:
         self._optimizer.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(self._outputs(), self.y)
-        loss.backward()
+        # A capture must not reuse casts that autocast made for an earlier step.
+        with torch.autocast(self._device, dtype=self._short, enabled=self._short is not None, cache_enabled=not self._graphed):
+            loss = functional.cross_entropy(self._outputs(), self.y)
+        (loss if self._loss_scale == 1.0 else loss * self._loss_scale).backward()
+        if self._loss_scale != 1.0:
+            torch._foreach_mul_([p.grad for p in self.parameters.values() if p.grad is not None], 1 / self._loss_scale)
         self._optimizer.step()
         return loss.detach()
 
@@ -141,26 +156,42 @@ class TorchEngine(ABC):
     def _outputs(self) -> torch.Tensor:
         spikes, steps, batch = self.x, self.x.shape[0], self.x.shape[1]
         for n, layer in enumerate(self.workload.layers, 1):
-            weight, bias = self._scaled(f"hidden{n}.weight", self.scale), self._scaled(f"hidden{n}.bias", self.scale)
+            weight, bias = self._weight(f"hidden{n}.weight", self.scale), self._weight(f"hidden{n}.bias", self.scale)
             if isinstance(layer, ConvLayer):
                 maps = functional.max_pool2d(functional.conv2d(spikes.flatten(0, 1), weight, bias), layer.pool)
                 currents = maps.unflatten(0, (steps, batch))
             else:
                 currents = functional.linear(spikes.flatten(2), weight, bias)
             name = f"hidden{n}.recurrent"
-            spikes = self.hidden(currents, self._scaled(name, self.scale) if name in self.parameters else None)
+            recurrent = self._weight(name, self.scale) if name in self.parameters else None
+            spikes = self.hidden(self._currents(currents, self.scale), recurrent)
         if not self.workload.classes:
             return spikes.sum(0)
         scale = self.readout_scale
-        weight, bias = self._scaled("readout.weight", scale), self._scaled("readout.bias", scale)
-        return self.readout(functional.linear(spikes.flatten(2), weight, bias))
+        weight, bias = self._weight("readout.weight", scale), self._weight("readout.bias", scale)
+        return self.readout(self._currents(functional.linear(spikes.flatten(2), weight, bias), scale))
 
-    def _scaled(self, name: str, scale: float) -> torch.Tensor:
-        return self.parameters[name] if scale == 1.0 else self.parameters[name] * scale
+    def _weight(self, name: str, scale: float) -> torch.Tensor:
+        return self.parameters[name] if scale == 1.0 or self._short is not None else self.parameters[name] * scale
+
+    def _currents(self, sums: torch.Tensor, scale: float) -> torch.Tensor:
+        """Scale results of 16-bit products, as float32 in the same kernel."""
+        if self._short is None or scale == 1.0:
+            return sums
+        return sums * torch.full((1,), scale, device=sums.device)
+
+
+def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torch.Tensor | None, scale: float) -> torch.Tensor:
+    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; `scale` is applied to the latter."""
+    if recurrent is None:
+        return current
+    if scale == 1.0:
+        return torch.addmm(current, spikes, recurrent.t())
+    return torch.add(current, torch.mm(spikes, recurrent.t()), alpha=scale)
 
 
 def _zeros(currents: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(currents.shape[1:], dtype=currents.dtype, device=currents.device)
+    return torch.zeros(currents.shape[1:], device=currents.device)
 
 
 def _compiled(call: Any) -> Any:

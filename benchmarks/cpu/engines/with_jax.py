@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, short_format
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import BETA, LEARNING_RATE, SLOPE, THRESHOLD, ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
@@ -41,10 +42,17 @@ _spike = jax.custom_vjp(_step_function)
 _spike.defvjp(_spike_forward, _spike_backward)
 
 
-def _hidden(currents: jax.Array, recurrent: jax.Array | None, unroll: int) -> jax.Array:
+def product(rows: jax.Array, weight: jax.Array, short: str | None) -> jax.Array:
+    """Return rows [..., in] times weight [out, in] as float32; `short`: the 16-bit format of factors and results, backward too."""
+    if short is None:
+        return rows @ weight.T
+    return (rows.astype(short) @ weight.astype(short).T).astype(jnp.float32)
+
+
+def _hidden(currents: jax.Array, recurrent: jax.Array | None, unroll: int, short: str | None) -> jax.Array:
     def step(state: tuple[jax.Array, jax.Array], current: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
         v, s = state
-        total = current if recurrent is None else current + s @ recurrent.T
+        total = current if recurrent is None else current + product(s, recurrent, short)
         v = BETA * v * (1 - lax.stop_gradient(s)) + total
         s = _spike(v - THRESHOLD)
         return (v, s), s
@@ -65,9 +73,12 @@ def _readout(currents: jax.Array, unroll: int) -> jax.Array:
     return total / len(currents)
 
 
-def _convolved(spikes: jax.Array, layer: ConvLayer, weight: jax.Array, bias: jax.Array) -> jax.Array:
+def _convolved(spikes: jax.Array, layer: ConvLayer, weight: jax.Array, bias: jax.Array, short: str | None) -> jax.Array:
     steps, batch = spikes.shape[:2]
-    maps = lax.conv(spikes.reshape(steps * batch, *spikes.shape[2:]), weight, (1, 1), "VALID") + bias[:, None, None]
+    flat = spikes.reshape(steps * batch, *spikes.shape[2:])
+    if short is not None:
+        flat, weight = flat.astype(short), weight.astype(short)
+    maps = lax.conv(flat, weight, (1, 1), "VALID").astype(jnp.float32) + bias[:, None, None]
     window = (1, 1, layer.pool, layer.pool)
     pooled = lax.reduce_window(maps, -jnp.inf, lax.max, window, window, "VALID")
     return pooled.reshape(steps, batch, *pooled.shape[1:])
@@ -90,6 +101,7 @@ class JaxEngine:
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         self._unroll = UNROLL if variant == "unrolled" else 1
+        self.short, scale = short_format(mode), LOSS_SCALE.get(mode, 1.0)
         self._x, self._y = jnp.asarray(problem.x), jnp.asarray(problem.y)
         self._start = {name: np.asarray(value) for name, value in problem.weights.items()}
         self._weights: Weights = {name: jnp.array(value) for name, value in self._start.items()}
@@ -98,7 +110,9 @@ class JaxEngine:
         self._gradients: Weights = {}
 
         def train(weights: Weights, moments: Any, count: jax.Array, x: jax.Array, y: jax.Array) -> Any:
-            loss, gradients = jax.value_and_grad(self._loss)(weights, x, y, workload)
+            loss, gradients = jax.value_and_grad(lambda *given: scale * self._loss(*given))(weights, x, y, workload)
+            if scale != 1.0:
+                loss, gradients = jax.tree.map(lambda value: value / scale, (loss, gradients))
             changed, moments = _adam(weights, gradients, moments, count + 1)
             return loss, gradients, changed, moments, count + 1
 
@@ -106,7 +120,7 @@ class JaxEngine:
 
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""
-        return _hidden(currents, recurrent, self._unroll)
+        return _hidden(currents, recurrent, self._unroll, self.short)
 
     def readout(self, currents: jax.Array) -> jax.Array:
         """Return the mean membrane [B, classes] of the leaky readout."""
@@ -117,12 +131,13 @@ class JaxEngine:
         for n, layer in enumerate(workload.layers, 1):
             weight, bias = weights[f"hidden{n}.weight"], weights[f"hidden{n}.bias"]
             if isinstance(layer, ConvLayer):
-                currents = _convolved(spikes, layer, weight, bias)
+                currents = _convolved(spikes, layer, weight, bias, self.short)
             else:
-                currents = spikes.reshape(steps, batch, -1) @ weight.T + bias
+                currents = product(spikes.reshape(steps, batch, -1), weight, self.short) + bias
             spikes = self.hidden(currents, weights.get(f"hidden{n}.recurrent"))
         if workload.classes:
-            outputs = self.readout(spikes.reshape(steps, batch, -1) @ weights["readout.weight"].T + weights["readout.bias"])
+            sums = product(spikes.reshape(steps, batch, -1), weights["readout.weight"], self.short)
+            outputs = self.readout(sums + weights["readout.bias"])
         else:
             outputs = spikes.sum(0)
         return -jnp.mean(jax.nn.log_softmax(outputs)[jnp.arange(batch), y])

@@ -13,7 +13,7 @@ import torch
 from norse.torch.functional.leaky_integrator_box import LIBoxParameters, LIBoxState, li_box_feed_forward_step
 from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParameters, lif_box_feed_forward_step
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -42,21 +42,6 @@ _LIF = LIFBoxParameters(tau_mem_inv=_RATE, v_leak=0.0, v_th=SLOPE * THRESHOLD, v
 _LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
 
 
-def _lif(
-    currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane and spikes."""
-    state, found = LIFBoxFeedForwardState(v), []
-    for current in currents.unbind(0):
-        total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
-        s, state = lif_box_feed_forward_step(total, state, _LIF, dt=1.0)
-        if recurrent is not None:
-            s = _ScaledGradient.apply(s)
-        found.append(s)
-    spikes = torch.stack(found)
-    return spikes if recurrent is not None else _ScaledGradient.apply(spikes), state.v, s
-
-
 def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Run a few steps of leaky integrators; return the sum of the membrane over the steps, and the last membrane."""
     state, found = LIBoxState(m), []
@@ -74,7 +59,21 @@ class NorseEngine(TorchEngine):
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
-        return wrap(_lif), wrap(_li)
+        scale = self.loop_scale
+
+        def lif(
+            currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
+        ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            state, found = LIFBoxFeedForwardState(v), []
+            for current in currents.unbind(0):
+                s, state = lif_box_feed_forward_step(with_recurrence(current, s, recurrent, scale), state, _LIF, dt=1.0)
+                if recurrent is not None:
+                    s = _ScaledGradient.apply(s)
+                found.append(s)
+            spikes = torch.stack(found)
+            return spikes if recurrent is not None else _ScaledGradient.apply(spikes), state.v, s
+
+        return wrap(lif), wrap(_li)
 
 
 ENGINE = NorseEngine

@@ -8,7 +8,7 @@ import snntorch
 import torch
 from snntorch import surrogate
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -27,7 +27,7 @@ class SnnTorchEngine(TorchEngine):
         def lif(currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None) -> Any:
             found = []
             for current in currents.unbind(0):
-                s, v = neurons(current if recurrent is None else torch.addmm(current, s, recurrent.t()), v)
+                s, v = neurons(with_recurrence(current, s, recurrent, 1.0), v)
                 found.append(s)
             return torch.stack(found), v, s
 

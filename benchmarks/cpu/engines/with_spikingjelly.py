@@ -10,7 +10,7 @@ import torch
 from spikingjelly.activation_based import functional, surrogate
 from spikingjelly.activation_based.neuron import LIFNode, NonSpikingLIFNode
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -30,14 +30,14 @@ class SpikingJellyEngine(TorchEngine):
         surrogate_function = surrogate.SuperSpike(alpha=1 / SLOPE)
         options = {"tau": _TAU, "decay_input": False, "v_threshold": SLOPE * THRESHOLD, "v_reset": 0.0, "detach_reset": True}
         self._nodes = LIFNode(**options, surrogate_function=surrogate_function, step_mode="m")
-        integrators = NonSpikingLIFNode(tau=_TAU)
+        integrators, scale = NonSpikingLIFNode(tau=_TAU), self.loop_scale
 
         def lif(
             currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
         ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
             found = []
             for current in currents.unbind(0):
-                total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
+                total = with_recurrence(current, s, recurrent, scale)
                 s, v = functional.lif_step(total, v, surrogate_function=surrogate_function, **options)
                 found.append(s)
             return torch.stack(found), v, s

@@ -26,10 +26,11 @@ class _ResetToZero:
     """A LIF neuron that resets to zero; ``spyx.nn.LIF`` subtracts the threshold and spikes a step later."""
 
     recurrent: jax.Array | None
+    short: str | None
 
     def __call__(self, x: jax.Array, state: State) -> tuple[jax.Array, State]:
         v, s = state
-        total = x if self.recurrent is None else x + s @ self.recurrent.T
+        total = x if self.recurrent is None else x + with_jax.product(s, self.recurrent, self.short)
         v = BETA * v * (1 - lax.stop_gradient(s)) + total
         s = _spike(v - THRESHOLD)
         return s, (v, s)
@@ -51,7 +52,7 @@ class SpyxEngine(with_jax.JaxEngine):
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
         """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
         start = jnp.zeros_like(currents[0])
-        spikes: jax.Array = run(_ResetToZero(recurrent), currents, (start, start))[0]
+        spikes: jax.Array = run(_ResetToZero(recurrent, self.short), currents, (start, start))[0]
         return spikes
 
     def readout(self, currents: jax.Array) -> jax.Array:

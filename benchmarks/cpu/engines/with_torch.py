@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
+from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load, with_recurrence
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
 __all__ = ["ENGINE", "VERSIONS", "load"]
@@ -34,7 +34,7 @@ def _lif(
     """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane and spikes."""
     found = []
     for current in currents.unbind(0):
-        total = current if recurrent is None else torch.addmm(current, s, recurrent.t())
+        total = with_recurrence(current, s, recurrent, 1.0)
         v = torch.addcmul(total, v, 1 - s.detach(), value=BETA)
         s = _Spike.apply(v - THRESHOLD)
         found.append(s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure
-from snnc.benchmarks.reproduce.figures import batch, emulated, energy, gpu, sensitivity
+from snnc.benchmarks.reproduce.figures import batch, emulated, energy, gpu, gpu_activity, sensitivity
 from snnc.benchmarks.reproduce.figures.snntorch import learning_curves, neuron_models, population_codes, precision
 from snnc.benchmarks.reproduce.figures.sparse_bptt import (
     accuracy,
@@ -24,6 +24,7 @@ from snnc.benchmarks.reproduce.figures.sparse_bptt import (
 
 FIGURES: Final[tuple[Figure, ...]] = (
     activity.FIGURE,
+    gpu_activity.FIGURE,
     layers.FIGURE,
     gpu.FIGURE,
     neurons_per_tile.FIGURE,

@@ -50,7 +50,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         for run in logged_runs()
         if run.name in NETS
     ]
-    for step in measured:
+    for step in (step for step in measured if step.net in NETS):
         about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
         wrong = problem_differs(step, results)
         note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")

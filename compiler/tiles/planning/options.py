@@ -9,7 +9,7 @@ from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.lowering.capacities import Capacities
-from snnc.compiler.lowering.half_numbers import HalfNumbers
+from snnc.compiler.lowering.half_numbers import HalfOption
 from snnc.compiler.lowering.halves import halves_of, rounding_of
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -48,7 +48,7 @@ class PlanOptions:
     streaming: Streaming = "auto"
     parts: int | None = None
     precision: Precision = "float32"
-    half: HalfNumbers | None = None
+    half: HalfOption | None = None
     embedded: bool = False
 
     @property

@@ -55,6 +55,9 @@ from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 CONTROL: Final = 30.0
 """Tile cycles of the control program per superstep and copy (assumed); part of ``Target.superstep_cycles``, with the exchange set-up."""
 
+_RESTORED_FIRST: Final = 2
+"""Number of times that a step restores the first boundary."""
+
 
 def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return all supersteps of a training step (of a forward pass without training), in order."""
@@ -227,10 +230,13 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
             elements = shape.samples * (lists * shape.columns + halves * ceil_div(shape.columns, 2) + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + halves + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    # The first boundary, whose relays have no steps to copy, is restored at the beginning and after the last rerun.
+    at_first = np.arange(runs) < (_RESTORED_FIRST if name.endswith("restore") else 0)
     for source in problem.sources_at_boundaries:
         relays = layout.relays[source]
-        cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
-        load.add(np.array([relay.tile for relay in relays]), cycles)
+        samples, kind = np.unique([relay.samples for relay in relays], return_inverse=True)
+        first, later = (boundary_cycles(problem, source, samples, first=at)[:, None] for at in (True, False))
+        load.add_kinds(np.array([relay.tile for relay in relays]), kind.reshape(-1), np.where(at_first, first, later))
     if name.endswith("restore"):
         load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))

@@ -206,9 +206,13 @@ def copied_words(ids: float, width: int) -> float:
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 
-def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any) -> Any:
-    """Return the expected worker cycles to copy the stored steps that a relay has yet to send, to or from a boundary."""
-    steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
+def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any, *, first: bool = False) -> Any:
+    """Return the expected worker cycles to copy the stored steps that a relay has yet to send, to or from a boundary.
+
+    At the `first` boundary, before step 0, there are no such steps.
+    """
+    start = problem.target.vertex_start_cycles
+    steps = 0.0 if first else (problem.largest_lag(source) - 1) / problem.schedule.interval
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width
         cost = problem.costs["boundary"]

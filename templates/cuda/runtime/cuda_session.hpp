@@ -2,6 +2,7 @@
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
+#include "beside.hpp"
 #include "constants.hpp"
 #include "native_session.hpp"
 #include "replay.hpp"
@@ -148,6 +149,8 @@ protected:
   virtual int kernels() const = 0;
   /// Starts the timer of a kernel, if kernels are timed.
   void timed(int kernel) { times.begin(kernel); }
+  /// Whether kernels are timed, and so run one after the other.
+  bool is_timed() const { return times.running(); }
   /// Returns the steps of a segment without a backward pass, such that the sums outside the time loop need at most SCRATCH_FLOATS.
   virtual int most_steps_at_once() const = 0;
   /// Returns the number of steps whose sums fit, with `numbers` values per step and sample.

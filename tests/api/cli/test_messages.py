@@ -97,6 +97,40 @@ def test_samples_and_labels_that_are_none_are_refused_in_python_and_on_the_comma
             assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {says[:9]}")
 
 
+def test_swapped_samples_and_steps_are_named():
+    swapped = X.swapaxes(0, 1)
+    with snnc.compile(network(), loss="ce_mean_membrane", optimizer="sgd", steps=5) as fixed:
+        says = r"E508: .*shape \[5, 8, 4\], so 8 steps of 5 samples.* 5 steps.*\[samples, T, 4\].*swapaxes"
+        for call in (lambda: fixed.fit(swapped, Y), lambda: fixed.predict(swapped), lambda: fixed.evaluate(swapped, Y)):
+            with pytest.raises(SessionError, match=says):
+                call()
+        says = r"E508: the inputs have 8 steps; the network was compiled for 5\. They have 5 .*\[T, B, 4\]"
+        with pytest.raises(SessionError, match=says):
+            fixed.run(X)
+        with pytest.raises(SessionError, match=r"E508: .*shape \[8, 3, 4\].*must be \[samples, T, 4\]\.$"):
+            fixed.predict(X[:, :3])
+        with pytest.raises(SessionError, match=r"E508: the inputs have 3 steps; the network was compiled for 5\.$"):
+            fixed.run(swapped[:3])
+
+
+def test_swapped_samples_are_named_where_any_number_of_steps_runs():
+    swapped = X.swapaxes(0, 1)
+    with snnc.compile(network(), loss="ce_mean_membrane", optimizer="sgd") as free:
+        with pytest.raises(SessionError, match=r"E503: the labels have shape \[8\]; 5 samples .*; the samples have 8 steps.*swapaxes"):
+            free.fit(swapped, Y)
+        with pytest.raises(SessionError, match=r"E508: the inputs have 5 steps, but 3 were requested\.$"):
+            free.run(swapped, steps=3)
+
+
+def test_swapped_targets_of_each_step_are_named():
+    with snnc.compile(network(), loss="mse_membrane:targets=step_values", optimizer="sgd", steps=5) as session:
+        session.fit(X, np.zeros((8, 5, 3)))
+        with pytest.raises(SessionError, match=r"E503: the targets have shape \[5, 8, 3\].*\[8, 5, 3\]\. Samples and steps look swapped"):
+            session.fit(X, np.zeros((5, 8, 3)))
+        with pytest.raises(SessionError, match=r"E503: the targets have shape \[8, 4, 3\].*\[8, 5, 3\]\.$"):
+            session.fit(X, np.zeros((8, 4, 3)))
+
+
 @pytest.mark.parametrize("call", ["predict", "evaluate", "run"])
 def test_every_method_refuses_empty_and_wrong_arrays(session, call):
     run = {"predict": session.predict, "evaluate": lambda x: session.evaluate(x, Y), "run": lambda x: session.run(x.swapaxes(0, 1))}[call]

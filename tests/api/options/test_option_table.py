@@ -295,12 +295,12 @@ def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
     assert CompileOptions("gc200", mode="drop").retargeted("reference") == CompileOptions("reference")
     assert CompileOptions("gc200", mode="drop", capacity=3).retargeted("reference") == CompileOptions("reference", mode="drop", capacity=3)
     assert CompileOptions("gc200", capacity=3).retargeted("reference") == CompileOptions("reference")
-    halves = HalfNumbers("stochastic", history=True, deltas=True, states=True)
+    halves, loss = HalfNumbers("stochastic", history=True, deltas=True, states=True), options(loss="ce_count").loss
     kept = CompileOptions("bow", precision="float16", half=HalfNumbers("nearest", states=True))
-    assert CompileOptions("gc200", precision="float16", half=halves).retargeted("bow") == kept
-    kept = CompileOptions("cpu", precision="float16", half=HalfNumbers(states=True))
-    assert CompileOptions("gc200", precision="float16", half=halves).retargeted("cpu") == kept
-    assert CompileOptions("gc200", precision="float16", half=HalfNumbers(history=True)).retargeted("bow") == CompileOptions("bow")
+    assert CompileOptions("gc200", precision="float16", half=halves, loss=loss).retargeted("bow") == kept
+    assert CompileOptions("gc200", precision="float16", half=halves, loss=loss).retargeted("cpu") == replace(kept, target="cpu")
+    history = CompileOptions("gc200", precision="float16", half=HalfNumbers(history=True), loss=loss)
+    assert history.retargeted("bow") == CompileOptions("bow")
     drops = {"mode": "drop", "capacity": 3, "drop": "random"}
     assert CompileOptions("cpu", **drops).retargeted("cuda") == CompileOptions("cuda", **drops)
 

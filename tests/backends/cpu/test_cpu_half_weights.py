@@ -59,6 +59,14 @@ def test_what_a_target_does_not_keep_as_float16_is_refused():
     for target, half in (("cpu", "deltas"), ("poptorch", "weights"), ("poptorch", "weights:stochastic,history")):
         with pytest.raises(HalfTargetError, match=half.partition(":")[0].partition(",")[0]):
             snnc.compile(recurrent(np.random.default_rng(3)), target=target, steps=9, loss="ce_count", optimizer="adam", half=half)
-    for target in ("cpu", "cuda"):
-        with pytest.raises(HalfTargetError, match="without training"):
-            snnc.compile(recurrent(np.random.default_rng(3)), target=target, half="weights,states")
+
+
+def test_a_program_without_training_rounds_the_weights_that_it_is_given():
+    rng = np.random.default_rng(3)
+    with snnc.compile(recurrent(rng), target="cpu", half="weights") as session, snnc.compile(session.graph, half="weights") as reference:
+        for given in (session.state_dict(), {name: value + 1e-5 for name, value in session.state_dict().items()}):
+            for each in (session, reference):
+                each.load_state_dict(given)
+            for name, value in reference.state_dict().items():
+                np.testing.assert_array_equal(session.state_dict()[name], value)
+                assert not name.endswith("weight") or (value == nearest(value)).all()

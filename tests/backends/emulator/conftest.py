@@ -11,7 +11,9 @@ import pytest
 from snnc.backends.emulator import build, popc
 
 CASES = Path(__file__).parent / "cases"
-WITH_LIBRARIES = ("poplibs", "faults", "everyday", "executables", "documented", "interface", "halves", "layers", "utilities")
+WITH_LIBRARIES = (
+    "poplibs", "faults", "everyday", "executables", "documented", "interface", "forms", "halves", "layers", "less_common", "utilities",
+)  # fmt: skip
 """Cases that need PopLibs."""
 
 

@@ -243,3 +243,17 @@ def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypat
         found = list(pool.map(lambda _: cached_file("x", "lib/libx.so", fill), range(4)))
     assert found == [tmp_path / "x" / "lib" / "libx.so"] * 4
     assert len(built) == 1
+
+
+def test_popc_lists_the_names_of_targets(capsys):
+    assert popc.main(["--list-targets"]) == 0
+    assert capsys.readouterr().out.strip().split(",") == ["cpu", "ipu1", "ipu2", "ipu21"]
+
+
+def test_codelets_may_define_constants_that_headers_define_here(tmp_path):
+    source = tmp_path / "circle.cpp"
+    source.write_text(
+        "#include <poplar/Vertex.hpp>\n#include <cmath>\nstatic const float M_PI = 3;\n"
+        "struct Circle : poplar::Vertex { poplar::InOut<float> x; bool compute() { *x *= M_PI; return true; } };\n"
+    )
+    assert "vertex\tCircle\t" in popc.compile_codelets(source, build.library()).read_text()

@@ -1,5 +1,6 @@
 """More of the documented host interface; expected values are computed by hand, with NumPy or with ml_dtypes."""
 
+import csv
 import json
 import subprocess
 
@@ -165,3 +166,16 @@ def test_slices_of_groups_are_those_of_each_group(cases):
 
 def test_tables_of_estimators_give_them_their_arguments(cases):
     assert cases.run("interface", "estimators").split() == [str(6 * 5 + 4)]
+
+
+def test_intervals_list_when_each_tile_computed_and_when_all_tiles_exchanged(cases):
+    header, *lines, last = cases.run("interface", "intervals").splitlines()
+    assert header == last == "begin,end,tile,kind,name"
+    rows = list(csv.reader(lines))
+    kinds = [(tile, kind) for _, _, tile, kind, _ in rows]
+    assert kinds == [("all", "host"), ("0", "compute"), ("1", "compute"), ("all", "exchange")]
+    assert [row[4] for row in rows[1:]] == ['work, "both"', 'work, "both"', "move"]
+    spans = [(int(begin), int(end)) for begin, end, *_ in rows]
+    # Workers take turns: 10 cycles of one are 60 of the tile.
+    assert [end - begin for begin, end in spans[1:3]] == [60, 120]
+    assert spans[0][1] <= spans[1][0] == spans[2][0] < spans[2][1] <= spans[3][0] < spans[3][1]

@@ -43,10 +43,15 @@ CASES = {
     "each step": (lambda: convolutional(OF_STEPS), SGD(0.5), machine(5), {}),
     "further windows": (dense, SGD(0.5), machine(4), {"capacity": 2}),
     "segments": (convolutional, SGD(0.5), machine(7), {"recompute": 4}),
+    "accumulated": (convolutional, SGD(0.5, 0.9, accumulate=True), machine(7), {}),
+    "replicas, accumulated, clipped": (dense, SGD(0.5, clip_norm=0.1, accumulate=True), machine(3, 5), {"chips": 5}),
+    "each step, accumulated": (lambda: convolutional(OF_STEPS), SGD(0.5, accumulate=True), machine(5), {}),
+    "segments, accumulated": (convolutional, SGD(0.5, accumulate=True), machine(7), {"recompute": 4}),
 }
 
 
-REPRESENTATIVE = ("dense", "convolutions", "each step")
+PREDICTED = ("dense", "dense, chips", "convolutions", "each step", "segments", "accumulated", "replicas, accumulated, clipped")
+REPRESENTATIVE = ("dense", "convolutions", "each step", "accumulated")
 
 
 def made(folder, make, optimizer, target, options):
@@ -72,12 +77,14 @@ def engines(case):
 @pytest.mark.parametrize("name", CASES)
 def test_updates_and_running_statistics_are_those_of_the_reference(tmp_path, name):
     case = made(tmp_path, *CASES[name])
-    assert (case.plan.segment > 0) == (name == "segments")
+    assert (case.plan.segment > 0) == name.startswith("segments")
     engine, reference = engines(case)
     first, updates = engine.get_parameters(), 20 if name == "dense" else 3
     for update in range(updates):
-        inputs, target = {"x0": inputs_of(case.program, update)["x0"]}, np.arange(BATCH) % 3
-        losses = [e.train_batch(inputs, target, 0.05) for e in (engine, reference)]
+        several = 3 if "accumulated" in name else 1
+        parts = [({"x0": inputs_of(case.program, 10 * update + k)["x0"]}, (np.arange(BATCH) + k) % 3) for k in range(several)]
+        inputs = parts[-1][0]
+        losses = [e.train_parts(iter(parts), several * BATCH, 0.05) for e in (engine, reference)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     found, wanted = engine.get_parameters(), reference.get_parameters()
     for parameter, value in wanted.items():
@@ -115,7 +122,7 @@ def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
 
 @pytest.mark.usefixtures("codelets_as_for_users")
 @pytest.mark.representative("dense", "each step")
-@pytest.mark.parametrize("name", ["dense", "dense, chips", "convolutions", "each step", "segments"])
+@pytest.mark.parametrize("name", PREDICTED)
 def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
     """Cycles of all runs of an update within 5 %, the fullest tile's bytes within 2 %."""
     case = made(tmp_path, *CASES[name])
@@ -129,4 +136,33 @@ def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
             counted = sum(found.phases[phase.name].values())
             assert phase.runs * phase.cycles == pytest.approx(counted, rel=0.1 if "update" in phase.name else 0.05), phase.name
     planned = np.sum(list(case.plan.memory.values()), axis=0).max()
-    assert planned == pytest.approx(max(emulated["per_tile"]["peak"]["total"]), rel=0.02 if name == "convolutions" else 0.01)
+    several_levels = name in ("convolutions", "accumulated")
+    assert planned == pytest.approx(max(emulated["per_tile"]["peak"]["total"]), rel=0.02 if several_levels else 0.01)
+
+
+@pytest.mark.usefixtures("codelets_as_for_users")
+@pytest.mark.parametrize("name", ["accumulated"])
+def test_an_interrupted_update_forgets_its_gradients(tmp_path, name):
+    case = made(tmp_path, *CASES[name])
+    engine, reference = engines(case)
+    inputs, target = {"x0": inputs_of(case.program, 3)["x0"]}, np.arange(BATCH) % 3
+
+    def broken():
+        yield inputs, (target + 1) % 3
+        raise InterruptedError
+
+    for each in (engine, reference):
+        start = each.get_parameters()
+        with pytest.raises(InterruptedError):
+            each.train_parts(broken(), 2 * BATCH, 0.05)
+        each.set_parameters(start)
+        each.train_parts([(inputs, target)] * 2, 2 * BATCH, 0.05)
+    found, wanted = engine.get_parameters(), reference.get_parameters()
+    reference.set_parameters(start)
+    reference.engine._optimizer = type(reference.engine._optimizer)(case.program.optimizer)
+    reference.train_batch(inputs, target, 0.05)
+    for parameter, value in reference.get_parameters().items():
+        label = case.program.parameters[parameter].label
+        if not label.endswith(("statistics.mean", "statistics.var")):
+            np.testing.assert_allclose(wanted[parameter], value, rtol=1e-4, atol=1e-5, err_msg=label)
+            np.testing.assert_allclose(found[parameter], value, rtol=1e-4, atol=1e-5, err_msg=label)

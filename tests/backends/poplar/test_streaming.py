@@ -145,6 +145,10 @@ def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
     assert emulated is not None
     assert emulated.complete
     assert emulated.cycles == pytest.approx(profile["cycles"], rel=0.02)
+    moved = [*rows, *(phase for phase in plan.phases if phase.name in ("forward: save", "recompute: restore"))]
+    assert len(moved) == {"inputs": 2, "boundaries": 4, "history": 3}[way]
+    for phase in moved:
+        assert phase.runs * phase.cycles == pytest.approx(sum(emulated.phases[phase.name].values()), rel=0.01), phase.name
     again = {"recompute: neurons"} if way != "history" else set()
     assert {*(phase.name for phase in rows), *again} <= set(emulated.phases)
 

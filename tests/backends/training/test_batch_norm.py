@@ -1,5 +1,7 @@
 """Batch normalisation over samples, steps and space, with training compared with PyTorch's autograd."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frameworks import torch
@@ -8,7 +10,7 @@ from torch_spikes import fast_sigmoid_spike
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.folders.manifest import TRAINED
-from snnc.backends.runtime.errors import NormalisationError, TrainingOptionError
+from snnc.backends.runtime.errors import NormalisationError
 from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
 
 STEPS, BATCH, CLASSES, UPDATES = 5, 4, 3, 6
@@ -145,6 +147,57 @@ def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, 
     np.testing.assert_allclose(outputs["output"].mean(axis=0), wanted, atol=1e-4)
 
 
+@pytest.mark.representative("reference-*-7", "cpu-all steps-8", "cuda-all steps-7")
+@pytest.mark.parametrize("samples", [8, 7])
+@pytest.mark.parametrize("each_step", [False, True], ids=["all steps", "each step"])
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda"])
+def test_parts_of_an_update_have_their_own_statistics_as_in_pytorch(target, each_step, samples, monkeypatch):
+    """Seven samples are a part of four and a part of three; the loss is the mean over all samples."""
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    x, y = data(samples=samples)
+    with snnc.compile(network(norm=NORM_OF_STEPS if each_step else NORM), target, steps=STEPS, **TRAINING) as session:
+        theirs = Theirs(session.state_dict(), each_step)
+        optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
+        losses = []
+        for _ in range(3):
+            optimizer.zero_grad()
+            losses.append(0.0)
+            for of in np.array_split(np.arange(samples), 2):
+                scores = theirs(torch.tensor(x[of].swapaxes(0, 1).copy()))
+                part = torch.nn.functional.cross_entropy(scores, torch.tensor(y[of])) * (len(of) / samples)
+                part.backward()
+                losses[-1] += part.item()
+            optimizer.step()
+        history = session.fit(x, y, epochs=3, batch=samples, accumulate=2, shuffle=False)
+        found = session.state_dict()
+    np.testing.assert_allclose(np.ravel(history.batch_losses), losses, atol=1e-4)
+    for name, ours in PLACES.items():
+        module, _, what = name.partition(".")
+        wanted = getattr(getattr(theirs, module), what).detach().numpy()
+        np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-4, rtol=1e-4, err_msg=name)
+    for norm, ours in (("bn1", "input_to_lif_batchnorm_statistics"), ("bn2", "lif_to_lif2_batchnorm_statistics")):
+        for what in ("mean", "var"):
+            wanted = getattr(getattr(theirs, norm), f"running_{what}").numpy()
+            mine = found[f"{ours}.{what}"].reshape(len(wanted), -1)
+            np.testing.assert_allclose(mine, np.broadcast_to(wanted[:, None], mine.shape), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_the_parts_of_an_update_have_different_dropout_masks(target):
+    """The two halves of the batch are equal, so equal masks would give equal losses, and the loss of one half."""
+    x, y = (np.concatenate([a, a]) for a in data())
+    with snnc.compile(network(dropout=True), target, steps=STEPS, **TRAINING) as session:
+        start = session.state_dict()
+        one = session.fit(x[:BATCH], y[:BATCH], batch=BATCH, shuffle=False).losses
+        session.load_state_dict(start)
+        session.engine.set_optimizer(replace(session.engine.get_optimizer(), updates=0))
+        assert session.fit(x[:BATCH], y[:BATCH], batch=BATCH, shuffle=False).losses == one
+        session.load_state_dict(start)
+        session.engine.set_optimizer(replace(session.engine.get_optimizer(), updates=0))
+        both = session.fit(x, y, batch=2 * BATCH, accumulate=2, shuffle=False).losses
+    assert abs(both[0] - one[0]) > 1e-3
+
+
 @pytest.mark.parametrize("target", ["reference", "cpu"])
 def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
     from snnc.backends.training.updates.masks import masks_of
@@ -189,13 +242,9 @@ def test_one_value_of_a_channel_has_no_statistics():
         session.fit(np.ones((1, 1, 4)), [0])
 
 
-def test_parts_of_a_batch_frozen_gains_and_modules_of_pytorch_are_refused():
+def test_frozen_gains_scaled_losses_and_modules_of_pytorch_are_refused():
     from snnc.torch import Module
 
-    x, y = data()
-    refused = pytest.raises(TrainingOptionError, match="accumulate is 2, but the network normalises")
-    with snnc.compile(network(), steps=STEPS, **TRAINING) as session, refused:
-        session.fit(x, y, accumulate=2)
     with pytest.raises(NormalisationError, match="loss_scale"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=snnc.LossScale(8.0)))
     frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))

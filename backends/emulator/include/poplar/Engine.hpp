@@ -133,6 +133,9 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
+  /// Writes when each tile computed, and when all tiles exchanged data or waited, as comma-separated values: begin, end (device cycles),
+  /// tile, kind of program, name. Without an option that requests execution reports (debug.instrument), no lines follow the header.
+  void reportIntervals(std::ostream &stream) const;
   /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp), and that of the runs if options request it.
   pva::Report getReport(bool reportExecution = true) const;
   /// For older programs; both are the emulator's whole profile.

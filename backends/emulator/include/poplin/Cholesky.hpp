@@ -18,6 +18,12 @@ poplar::Tensor cholesky(poplar::Graph &graph, const poplar::Tensor &a, bool lowe
                         const poplar::DebugContext &context = {}, poplar::OptionFlags options = {}, PlanningCache *cache = nullptr);
 void choleskyInPlace(poplar::Graph &graph, const poplar::Tensor &a, bool lower, poplar::program::Sequence &prog,
                      const poplar::DebugContext &context = {}, poplar::OptionFlags options = {}, PlanningCache *cache = nullptr);
+/// The products to plan in advance: none.
+inline std::vector<std::pair<MatMulParams, poplar::OptionFlags>> getCholeskyMatMulPrePlanParameters(const poplar::Type &,
+                                                                                                    const std::vector<std::size_t> &, bool,
+                                                                                                    poplar::OptionFlags) {
+  return {};
+}
 } // namespace poplin
 
 #endif

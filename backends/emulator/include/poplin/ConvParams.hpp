@@ -50,6 +50,13 @@ struct ConvParams {
 
   std::size_t getTransformedInputSize(unsigned dim) const { return transformed(inputFieldShape[dim], inputTransform, dim); }
   std::size_t getTransformedKernelSize(unsigned dim) const { return transformed(kernelShape[dim], kernelTransform, dim); }
+  std::size_t getTruncatedInputSize(unsigned dim) const {
+    return inputFieldShape[dim] - inputTransform.truncationLower[dim] - inputTransform.truncationUpper[dim];
+  }
+  std::size_t getTruncatedKernelSize(unsigned dim) const {
+    return kernelShape[dim] - kernelTransform.truncationLower[dim] - kernelTransform.truncationUpper[dim];
+  }
+  std::size_t getInputSize(unsigned dim) const { return inputFieldShape[dim]; }
   std::size_t getUntransformedOutputSize(unsigned dim) const {
     const std::size_t in = getTransformedInputSize(dim), kernel = getTransformedKernelSize(dim);
     return in < kernel ? 0 : in - kernel + 1;
@@ -75,6 +82,10 @@ struct ConvParams {
   std::size_t getNumOutputChans() const { return outputChannelsPerConvGroup * numConvGroups; }
   std::size_t getBatchSize() const { return batchSize; }
 
+  friend bool operator<(const ConvParams &a, const ConvParams &b) { return a.numbers() < b.numbers(); }
+  friend bool operator==(const ConvParams &a, const ConvParams &b) { return a.numbers() == b.numbers(); }
+  friend bool operator!=(const ConvParams &a, const ConvParams &b) { return !(a == b); }
+
   poplar::Type inputType, outputType;
   std::size_t batchSize = 0;
   std::vector<std::size_t> inputFieldShape, kernelShape;
@@ -83,6 +94,22 @@ struct ConvParams {
   OutputTransform outputTransform;
 
 private:
+  /// Everything that distinguishes convolutions.
+  std::vector<std::size_t> numbers() const {
+    std::vector<std::size_t> all{std::size_t(inputType.id()), std::size_t(outputType.id()), batchSize, inputChannelsPerConvGroup,
+                                 outputChannelsPerConvGroup, numConvGroups, inputFieldShape.size()};
+    all.insert(all.end(), inputFieldShape.begin(), inputFieldShape.end());
+    all.insert(all.end(), kernelShape.begin(), kernelShape.end());
+    for (const InputTransform *t : {&inputTransform, &kernelTransform}) {
+      for (const std::vector<unsigned> *list : {&t->truncationLower, &t->truncationUpper, &t->dilation, &t->paddingLower, &t->paddingUpper})
+        all.insert(all.end(), list->begin(), list->end());
+      all.insert(all.end(), t->flip.begin(), t->flip.end());
+    }
+    const OutputTransform &o = outputTransform;
+    for (const std::vector<unsigned> *list : {&o.truncationLower, &o.truncationUpper, &o.stride, &o.paddingLower, &o.paddingUpper})
+      all.insert(all.end(), list->begin(), list->end());
+    return all;
+  }
   static std::size_t transformed(std::size_t size, const InputTransform &t, unsigned dim) {
     const std::size_t cut = t.truncationLower[dim] + t.truncationUpper[dim], left = size < cut ? 0 : size - cut;
     return (left ? (left - 1) * t.dilation[dim] + 1 : 0) + t.paddingLower[dim] + t.paddingUpper[dim];

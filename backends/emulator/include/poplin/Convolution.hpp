@@ -2,6 +2,10 @@
 #ifndef SNNC_POPLIN_CONVOLUTION_HPP
 #define SNNC_POPLIN_CONVOLUTION_HPP
 
+#include <cstdint>
+#include <set>
+#include <tuple>
+
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
@@ -57,6 +61,26 @@ void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, 
                            const poplar::OptionFlags &options, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &biases, const poplar::Tensor &scale,
                            const poplar::OptionFlags &options, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+
+/// Writes how the product of the forward pass, or of the gradient of the weights, is divided into blocks, one line.
+void reportPlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvParams &params, const poplar::OptionFlags &options = {},
+                    PlanningCache *cache = nullptr);
+void reportWeightUpdatePlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvParams &fwdParams,
+                                const poplar::OptionFlags &fwdOptions = {}, PlanningCache *cache = nullptr);
+/// Two for each product of an element of the input and one of the kernel; zeros that transformations add do not count.
+std::uint64_t getFwdFlops(const ConvParams &params);
+std::uint64_t getBwdFlops(const ConvParams &params);
+std::uint64_t getWuFlops(const ConvParams &params);
+/// Cycles if all tiles multiplied all the time.
+double getFwdPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);
+double getBwdPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);
+double getWuPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);
+
+using ConvPlanParams = std::tuple<const poplar::Target *, const ConvParams, const poplar::OptionFlags *>;
+inline void preplanConvolutions(const std::set<ConvPlanParams> &, PlanningCache &) {}
+inline void preplanConvolutions(poplar::Graph &, const std::set<ConvPlanParams> &, PlanningCache &) {}
+/// Throws invalid_option for a name that no convolution has.
+void convolutionValidateOptions(const poplar::OptionFlags &options);
 
 } // namespace poplin
 

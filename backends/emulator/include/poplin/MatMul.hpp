@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <iosfwd>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include <poplar/Graph.hpp>
@@ -80,6 +82,31 @@ poplar::Tensor createMatMulGroupedInputRHS(poplar::Graph &graph, const poplar::T
                                            const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
                                            const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                            PlanningCache *cache = nullptr);
+poplar::Tensor createMatMulGroupedOutput(poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
+                                         const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
+                                         const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                         PlanningCache *cache = nullptr);
+inline poplar::Tensor createMatMulOutput(poplar::Graph &graph, const poplar::Type &dataType, const std::vector<std::size_t> &aShape,
+                                         const std::vector<std::size_t> &bShape, const poplar::DebugContext &context = {},
+                                         const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr) {
+  return createMatMulOutput(graph, dataType, dataType, aShape, bShape, context, options, cache);
+}
+/// The right operand in the order that the product reads; the emulator needs no other order.
+inline poplar::Tensor preArrangeMatMulInputRHS(poplar::Graph &, const std::vector<std::size_t> &, const poplar::Tensor &B,
+                                               poplar::program::Sequence &, const poplar::Type &, const poplar::DebugContext & = {},
+                                               const poplar::OptionFlags & = {}, PlanningCache * = nullptr) {
+  return B;
+}
+inline poplar::Tensor preArrangeMatMulInputRHS(poplar::Graph &, const std::vector<std::size_t> &, const poplar::Tensor &B,
+                                               poplar::program::Sequence &, const poplar::DebugContext & = {},
+                                               const poplar::OptionFlags & = {}, PlanningCache * = nullptr) {
+  return B;
+}
+inline poplar::Tensor preArrangeMatMulGroupedInputRHS(poplar::Graph &, const std::vector<std::size_t> &, const poplar::Tensor &B,
+                                                      poplar::program::Sequence &, const poplar::Type &, const poplar::DebugContext & = {},
+                                                      const poplar::OptionFlags & = {}, PlanningCache * = nullptr) {
+  return B;
+}
 /// Writes how the product is divided into blocks, one line.
 void matMulReportPlan(std::ostream &out, const poplar::Graph &graph, const poplar::Type &inputType, const poplar::Type &outputType,
                       const std::vector<std::size_t> &aShape, const std::vector<std::size_t> &bShape,
@@ -89,6 +116,17 @@ void matMulGroupedReportPlan(std::ostream &out, const poplar::Graph &graph, cons
                              const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 /// The operand as another product reads it; the emulator does not move it.
 poplar::Tensor transposeGroupedMatrix(const poplar::Tensor &A);
+
+/// The types and shapes of a product, to be planned in advance.
+struct MatMulParams {
+  poplar::Type inputType, outputType;
+  std::vector<std::size_t> aShape, bShape;
+  friend bool operator<(const MatMulParams &a, const MatMulParams &b);
+};
+using MatMulPlanParams = std::tuple<const poplar::Target *, const MatMulParams, const poplar::OptionFlags *>;
+inline void preplanMatMuls(const std::set<MatMulPlanParams> &, PlanningCache &) {}
+/// Throws invalid_option for a name that no product has.
+void matmulValidateOptions(const poplar::OptionFlags &options);
 
 } // namespace poplin
 

@@ -25,6 +25,12 @@ poplar::Tensor triangularMask(poplar::Graph &graph, const poplar::Tensor &a, boo
 poplar::Tensor triangularSolve(poplar::Graph &graph, const poplar::Tensor &a, const poplar::Tensor &b, bool leftSide, bool lower,
                                bool unitDiagonal, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+/// The products to plan in advance: none.
+inline std::vector<std::pair<MatMulParams, poplar::OptionFlags>>
+getTriangularSolveMatMulPrePlanParameters(const poplar::Type &, const poplar::Type &, const std::vector<std::size_t> &,
+                                          const std::vector<std::size_t> &, bool, bool, const poplar::OptionFlags &) {
+  return {};
+}
 } // namespace poplin
 
 #endif

@@ -68,6 +68,10 @@ poplar::Tensor createWeightsBiases(poplar::Graph &graph, const GruParams &params
 GruWeights createWeights(poplar::Graph &graph, const GruParams &params, const poplar::DebugContext &context = {},
                          const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
+/// [batch, steps]
+poplar::Tensor createAttention(poplar::Graph &graph, const GruParams &params, const poplar::DebugContext &context = {},
+                               const poplar::OptionFlags &options = {});
+
 /// The output: [steps, batch, output size], or [batch, output size] of the last step. `intermediates` becomes the data for the backward
 /// pass; it is null for inference.
 poplar::Tensor gruFwd(poplar::Graph &graph, const GruParams &params, const poplar::Tensor &stateInit, const poplar::Tensor &in,

@@ -14,6 +14,14 @@ poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &mo
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &numCorrect,
                                   LossType lossType, const poplar::DebugContext &context = {});
+/// With outputs that were multiplied by `modelOutputScaling`, and gradients to be multiplied by `deltasScale`.
+poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
+                                  const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &deltasScale,
+                                  const poplar::Tensor &modelOutputScaling, LossType lossType, const poplar::DebugContext &context = {});
+poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
+                                  const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &deltasScale,
+                                  const poplar::Tensor &modelOutputScaling, const poplar::Tensor &numCorrect, LossType lossType,
+                                  const poplar::DebugContext &context = {});
 /// The number of rows whose maximum is at the expected position.
 poplar::program::Program calcAccuracy(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                       const poplar::Tensor &numCorrect, const poplar::DebugContext &context = {});

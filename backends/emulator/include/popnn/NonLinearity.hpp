@@ -14,6 +14,22 @@ void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Te
 poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType type, poplar::Tensor out, poplar::Tensor outGradient,
                                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                          const poplar::OptionFlags &options = {});
+/// With vertices added to a compute set; not for a softmax.
+void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, poplar::ComputeSet &computeSet,
+                         const poplar::DebugContext &context = {});
+poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType type, poplar::Tensor out, poplar::Tensor outGradient,
+                                         poplar::ComputeSet &computeSet, const poplar::DebugContext &context = {});
+/// `scaling` becomes the factor of the output; the emulator scales none.
+inline poplar::Tensor nonLinearity(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, float &scaling,
+                                   poplar::program::Sequence &prog, const poplar::DebugContext &context = {}) {
+  scaling = 1;
+  return nonLinearity(graph, type, t, prog, context);
+}
+inline void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, float &scaling,
+                                poplar::program::Sequence &prog, const poplar::DebugContext &context = {}) {
+  scaling = 1;
+  nonLinearityInPlace(graph, type, t, prog, context);
+}
 #define SNNC_POPNN_SHORT(name, TYPE)                                                                                             \
   inline poplar::Tensor name(poplar::Graph &graph, poplar::Tensor t, poplar::program::Sequence &prog,                            \
                              const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {                \
@@ -22,12 +38,23 @@ poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType 
   inline void name##InPlace(poplar::Graph &graph, poplar::Tensor t, poplar::program::Sequence &prog,                             \
                             const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {                 \
     nonLinearityInPlace(graph, NonLinearityType::TYPE, t, prog, context, options);                                               \
+  }                                                                                                                              \
+  inline poplar::Tensor name(poplar::Graph &graph, poplar::Tensor t, float &scaling, poplar::program::Sequence &prog,            \
+                             const poplar::DebugContext &context = {}) {                                                         \
+    return nonLinearity(graph, NonLinearityType::TYPE, t, scaling, prog, context);                                               \
+  }                                                                                                                              \
+  inline void name##InPlace(poplar::Graph &graph, poplar::Tensor t, float &scaling, poplar::program::Sequence &prog,             \
+                            const poplar::DebugContext &context = {}) {                                                          \
+    nonLinearityInPlace(graph, NonLinearityType::TYPE, t, scaling, prog, context);                                               \
   }
 SNNC_POPNN_SHORT(sigmoid, SIGMOID)
 SNNC_POPNN_SHORT(relu, RELU)
 SNNC_POPNN_SHORT(tanh, TANH)
 SNNC_POPNN_SHORT(gelu, GELU)
+SNNC_POPNN_SHORT(geluErf, GELU_ERF)
+SNNC_POPNN_SHORT(swish, SWISH)
 SNNC_POPNN_SHORT(softmax, SOFTMAX)
+SNNC_POPNN_SHORT(scaledSoftmaxStable, SOFTMAX_SCALED)
 SNNC_POPNN_SHORT(softmaxStable, SOFTMAX_STABLE)
 #undef SNNC_POPNN_SHORT
 } // namespace popnn

@@ -96,6 +96,7 @@ SNNC_POPOPS_UNARY(exp, EXPONENT)
 SNNC_POPOPS_UNARY(exp2, EXPONENT2)
 SNNC_POPOPS_UNARY(expm1, EXPONENT_MINUS_ONE)
 SNNC_POPOPS_UNARY(floor, FLOOR)
+SNNC_POPOPS_UNARY(geluErf, GELU_ERF)
 SNNC_POPOPS_UNARY(inv, INVERSE)
 SNNC_POPOPS_UNARY(isFinite, IS_FINITE)
 SNNC_POPOPS_UNARY(isInf, IS_INF)
@@ -104,6 +105,7 @@ SNNC_POPOPS_UNARY(log, LOGARITHM)
 SNNC_POPOPS_UNARY(log1p, LOGARITHM_ONE_PLUS)
 SNNC_POPOPS_UNARY(logicalNot, LOGICAL_NOT)
 SNNC_POPOPS_UNARY(nearbyInt, NEARBY_INT)
+SNNC_POPOPS_UNARY(nearbyint, NEARBY_INT)
 SNNC_POPOPS_UNARY(neg, NEGATE)
 SNNC_POPOPS_UNARY(popcount, POPCOUNT)
 SNNC_POPOPS_UNARY(relu, RELU)
@@ -181,6 +183,7 @@ SNNC_POPOPS_BINARY(rem, REMAINDER)
 SNNC_POPOPS_BINARY(shiftLeft, SHIFT_LEFT)
 SNNC_POPOPS_BINARY(shiftRight, SHIFT_RIGHT)
 SNNC_POPOPS_BINARY(shiftRightSE, SHIFT_RIGHT_SIGN_EXTEND)
+SNNC_POPOPS_BINARY(shiftRightSignExtend, SHIFT_RIGHT_SIGN_EXTEND)
 SNNC_POPOPS_BINARY(sub, SUBTRACT)
 SNNC_POPOPS_BINARY(varianceToInvStdDev, VARIANCE_TO_INV_STD_DEV)
 #undef SNNC_POPOPS_BINARY
@@ -225,6 +228,25 @@ Tensor select(Graph &graph, T a, const Tensor &b, const Tensor &condition, Seque
               const OptionFlags &options = {}) {
   return map(graph, expr::Select(expr::Const(a), expr::_1, expr::_2), {b, condition}, prog, context, options);
 }
+
+/// The values of several expressions of the same tensors.
+std::vector<Tensor> map(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors, Sequence &prog,
+                        const DebugContext &context = {}, const OptionFlags &options = {});
+/// Expression i is written to tensor i, after all are computed.
+void mapInPlace(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors, Sequence &prog,
+                const DebugContext &context = {}, const OptionFlags &options = {});
+void mapWithOutput(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors,
+                   const std::vector<Tensor> &outs, Sequence &prog, const DebugContext &context = {}, const OptionFlags &options = {});
+
+/// With the type of the result.
+Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, const Tensor &epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, float epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor invStdDevToVariance(Graph &graph, const Tensor &src, const Tensor &epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
+Tensor invStdDevToVariance(Graph &graph, const Tensor &src, float epsilon, Sequence &prog, poplar::Type dstType,
+                           const DebugContext &context = {});
 
 } // namespace popops
 

@@ -35,6 +35,8 @@ struct Node {
 class Expr {
 public:
   const std::shared_ptr<const Node> &node() const { return node_; }
+  /// Whether another expression has the same operations and constants.
+  bool deepEquals(const Expr &other) const;
   std::unique_ptr<Expr> clone() const { return std::unique_ptr<Expr>(new Expr(*this)); }
   std::string name() const;
 

@@ -24,6 +24,8 @@ poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Ten
 /// The end is read when the loop starts.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, const poplar::Tensor &countLimit,
                                          int step, const poplar::program::Program &body, const poplar::DebugContext &context = {});
+poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, const poplar::Tensor &countLimit, int step,
+                                         const poplar::program::Program &body, const poplar::DebugContext &context = {});
 /// With an internal counter that the body does not see.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, int countTo, int step, const poplar::program::Program &body,
                                          const poplar::DebugContext &context = {});

@@ -16,6 +16,17 @@ poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, const std::vec
                    const std::vector<std::ptrdiff_t> &upper, float value = 0.0f);
 poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension,
                    float value = 0.0f);
+/// With the element of a tensor, on its own tile.
+poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, const std::vector<std::ptrdiff_t> &lower,
+                   const std::vector<std::ptrdiff_t> &upper, const poplar::Tensor &value,
+                   padding::MappingMethod method = padding::MappingMethod::ZERO);
+poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension,
+                   const poplar::Tensor &value, padding::MappingMethod method = padding::MappingMethod::ZERO);
+/// With constants on chosen tiles.
+poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, const std::vector<std::ptrdiff_t> &lower,
+                   const std::vector<std::ptrdiff_t> &upper, float value, padding::MappingMethod method);
+poplar::Tensor pad(poplar::Graph &graph, const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, float value,
+                   padding::MappingMethod method);
 /// Views of the tensor's own elements; negative widths truncate.
 poplar::Tensor pad(const poplar::Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, padding::Type type);
 poplar::Tensor pad(const poplar::Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, padding::Type type);

@@ -2,8 +2,10 @@
 // advantage, and a regrouped tensor is the tensor itself.
 #ifndef SNNC_POPOPS_REARRANGE_HPP
 #define SNNC_POPOPS_REARRANGE_HPP
+#include <vector>
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
+#include <poputil/VarStructure.hpp>
 namespace popops {
 namespace rearrange {
 /// Swaps the last two dimensions, with vertices added to the compute set.
@@ -20,6 +22,26 @@ inline poplar::Tensor regroupIfBeneficial(poplar::Graph &, const poplar::Tensor 
                                           const poplar::DebugContext & = {}) {
   return in;
 }
+inline poplar::Tensor regroupIfBeneficial(poplar::Graph &, const poplar::Tensor &in, const poplar::Tensor &,
+                                          std::vector<poplar::program::Copy> &, poplar::ComputeSet, const poplar::DebugContext & = {}) {
+  return in;
+}
+inline poplar::Tensor regroupIfPossible(poplar::Graph &, const poplar::Tensor &t, poplar::program::Sequence &, const poputil::GroupingInfo &,
+                                        const poplar::DebugContext & = {}) {
+  return t;
+}
+inline poplar::Tensor regroupTensor(poplar::Graph &, const poplar::Tensor &t, poplar::program::Sequence &, const poplar::ComputeSet &,
+                                    const poputil::GroupingInfo &, const poputil::GroupingInfo &, const poplar::DebugContext & = {}) {
+  return t;
+}
+inline poplar::Tensor regroupTensor(poplar::Graph &, const poplar::Tensor &t, std::vector<poplar::program::Copy> &, const poplar::ComputeSet &,
+                                    const poputil::GroupingInfo &, const poputil::GroupingInfo &, const poplar::DebugContext & = {}) {
+  return t;
+}
+/// No transposition is faster than another.
+inline bool canUseFastTranspose(const poplar::Target &, const poplar::Type &, unsigned, unsigned, unsigned) { return false; }
+/// Elements of a load of 64 bits.
+inline unsigned getMinimumRegroupGrainSize(const poplar::Type &type) { return unsigned(8 / type.size()); }
 } // namespace rearrange
 } // namespace popops
 #endif

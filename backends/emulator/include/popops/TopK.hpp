@@ -17,6 +17,10 @@ struct TopKParams {
 /// Creates the operand of topK.
 poplar::Tensor createTopKInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                const poplar::DebugContext &context = {});
+inline poplar::Tensor createTopKInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                                      const TopKParams &, const poplar::DebugContext &context = {}) {
+  return createTopKInput(graph, type, shape, context);
+}
 /// The k largest (or smallest) elements of the last dimension.
 poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t, const TopKParams &params,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

@@ -24,6 +24,12 @@ poplar::Tensor bernoulli(poplar::Graph &graph, const poplar::Tensor *masterSeed,
 poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                        const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                        const poplar::DebugContext &context = {});
+/// The result is mapped like the reference, whatever `outputClonesRef` is.
+inline poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
+                              const poplar::Tensor &reference, double keepProbability, double scale, bool, poplar::program::Sequence &prog,
+                              const poplar::DebugContext &context = {}) {
+  return dropout(graph, masterSeed, seedModifier, in, reference, keepProbability, scale, prog, context);
+}
 /// With the reference's shape, for all elements of the input that it is broadcast to.
 poplar::Tensor shapedDropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                              const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,

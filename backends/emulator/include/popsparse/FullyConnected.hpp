@@ -1,6 +1,7 @@
 // A fully connected layer whose weights ([outputs, inputs]) are sparse, with positions given as data.
 #ifndef SNNC_POPSPARSE_FULLY_CONNECTED_HPP
 #define SNNC_POPSPARSE_FULLY_CONNECTED_HPP
+#include <tuple>
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
@@ -31,6 +32,11 @@ poplar::Tensor fullyConnectedSparseGradW(poplar::Graph &graph, const poplar::Ten
                                          const poplar::Tensor &activations, const FullyConnectedParams &params,
                                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                          const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+/// The parts into which a dense gradient of the weights is divided: groups, inputs, outputs. The emulator divides nothing.
+std::tuple<unsigned, unsigned, unsigned> fullyConnectedDenseGradWSerialSplits(const poplar::Graph &graph, const poplar::Type &inputType,
+                                                                              const FullyConnectedParams &params,
+                                                                              const poplar::OptionFlags &options = {},
+                                                                              PlanningCache *cache = nullptr);
 } // namespace dynamic
 } // namespace popsparse
 #endif

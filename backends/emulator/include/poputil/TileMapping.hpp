@@ -34,7 +34,7 @@ void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor, unsig
                        unsigned offset = 0, bool ascendingOrder = true);
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor);
 /// Maps elements that have no tile.
-void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset, bool ascendingOrder = true);
+void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset = 0, bool ascendingOrder = true);
 void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize,
                                  unsigned offset, bool ascendingOrder = true);
 /// The difference between the largest and smallest number of elements on a tile.

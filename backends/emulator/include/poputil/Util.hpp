@@ -6,6 +6,7 @@
 #include <vector>
 #include <poplar/Graph.hpp>
 #include <poplar/Interval.hpp>
+#include <poplar/MetadataCreation.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
@@ -68,5 +69,12 @@ bool checkAccuracyWhenCast(const poplar::Target &target, double input, poplar::T
 /// `unfactorDims` reverses this.
 poplar::Tensor factorDims(const poplar::Tensor &t, const std::vector<std::size_t> &factors, unsigned startDim = 0);
 poplar::Tensor unfactorDims(const poplar::Tensor &t, unsigned numDims, unsigned startDim = 0);
+/// Older names of functions of poplar/MetadataCreation.hpp.
+inline poplar::Tensor createConstantMetadataTensor(poplar::Graph &graph, poplar::QuarterMetadata::Format fp8Format, int fp8Scale) {
+  return poplar::createConstantMetadataTensor(graph, fp8Format, fp8Scale);
+}
+inline poplar::Tensor createVariableMetadataTensor(poplar::Graph &graph, poplar::QuarterMetadata::Format fp8Format, int fp8Scale) {
+  return poplar::createVariableMetadataTensor(graph, fp8Format, fp8Scale);
+}
 } // namespace poputil
 #endif

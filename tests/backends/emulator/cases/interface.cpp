@@ -439,11 +439,38 @@ void execution() {
   line(engine.getReport().execution().steps().size(), Engine(graph, Sequence{}).getReport().execution().runs().size());
 }
 
+/// When tiles 0 and 1 compute for 60 and 120 cycles, between a transfer from the host and an exchange.
+void intervals() {
+  Device device = smallDevice();
+  Graph graph(device);
+  graph.addCodelets(CODELETS);
+  const Tensor t = graph.addVariable(FLOAT, {2, 8}, "t"), far = graph.addVariable(FLOAT, {8}, "far");
+  graph.setTileMapping(far, 2);
+  const ComputeSet work = graph.addComputeSet("work, \"both\"");
+  for (unsigned tile = 0; tile < 2; ++tile) {
+    graph.setTileMapping(t[tile], tile);
+    const VertexRef v = graph.addVertex(work, "Scale", {{"data", t[tile]}});
+    graph.setInitialValue(v["factor"], 2.f);
+    graph.setTileMapping(v, tile);
+    graph.setPerfEstimate(v, 10 * (tile + 1));
+  }
+  const DataStream in = graph.addHostToDeviceFIFO("in", FLOAT, 8);
+  const Sequence program{Copy(in, far), Execute(work), Copy(t[0], far, false, "move")};
+  for (const bool traced : {true, false}) {
+    Engine engine(graph, program, traced ? OptionFlags{{"debug.instrument", "true"}} : OptionFlags{});
+    std::vector<float> values(8, 1.f);
+    engine.connectStream("in", values.data());
+    engine.load(device);
+    engine.run(0);
+    engine.reportIntervals(std::cout);
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   return runScenario({{"names", names}, {"sequences", sequences}, {"types", types}, {"layouts", layouts}, {"fields", fields}, {"quarters", quarters},
                       {"quarterTensors", quarterTensors}, {"debugInfo", debugInfo}, {"functions", functions}, {"options", options},
-                      {"regions", regions}, {"groupedSlices", groupedSlices}, {"estimators", estimators}, {"execution", execution}},
+                      {"regions", regions}, {"groupedSlices", groupedSlices}, {"estimators", estimators}, {"execution", execution}, {"intervals", intervals}},
                      argc, argv);
 }

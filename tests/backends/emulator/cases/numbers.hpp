@@ -94,7 +94,7 @@ struct World {
   }
 };
 
-Type chosenType() { return number() ? HALF : FLOAT; }
+[[maybe_unused]] Type chosenType() { return number() ? HALF : FLOAT; }
 
 /// Runs the scenario that argv[1] names with the arguments after it.
 [[maybe_unused]] int runNumbers(const Scenarios &scenarios, int argc, char **argv) {

@@ -1,0 +1,80 @@
+"""Weight gradients that are computed in a second stream while a recurrent core, which leaves multiprocessors idle, runs backward.
+
+Deltas of a layer are complete once its own backward pass has ended, so the products of its weight gradients need not wait for the layers
+before it. The order of sums is the same in any stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.backends.cuda.schedule.launches import NARROW
+from snnc.compiler.ir.step_operations import DenseWeightGradient
+from snnc.compiler.ir.step_program import StepProgram
+
+LARGEST_CLUSTER: Final = 1024
+"""Neurons of the largest core in clusters; cores over memory occupy all multiprocessors."""
+
+
+@dataclass(frozen=True)
+class BackwardCore:
+    """A recurrent core of the backward pass.
+
+    Attributes
+    ----------
+    label
+        Label of its population.
+    first
+        Index of its first host statement among those of the backward pass.
+    complete
+        Currents whose deltas are complete before it starts.
+    """
+
+    label: str
+    first: int
+    complete: frozenset[str]
+
+
+def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapping[str, int]) -> dict[str, str]:
+    """Return gradient -> label of the core during which it is computed: the first one that starts after its deltas are complete.
+
+    Gradients of narrow layers are left out: their kernels take less time than two more dependencies between streams.
+
+    Parameters
+    ----------
+    program
+        The program with its backward pass.
+    cores
+        The cores in the order of the backward pass.
+    sizes
+        Neurons of each current.
+    """
+    found = {}
+    for op in program.backward:
+        if isinstance(op, DenseWeightGradient) and sizes[op.target] > NARROW:
+            core = next((core for core in cores if op.target in core.complete), None)
+            if core is not None:
+                found[op.gradient] = core.label
+    return found
+
+
+def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the statements of the backward pass with those of :func:`overlapping` gradients in a second stream.
+
+    Parameters
+    ----------
+    backward
+        Host statements; a core has two, one for its time and one that launches it.
+    cores
+        The cores among them.
+    beside
+        Statements of gradients by the label of the core.
+    """
+    found = list(backward)
+    for core in sorted(cores, key=lambda core: -core.first):
+        if core.label in beside:
+            launched = ["beside.run(is_timed(), [&] {", *(f"  {line}" for line in beside[core.label]), "});"]
+            found[core.first : core.first + 2] = ["beside.mark();", *found[core.first : core.first + 2], *launched]
+    return found

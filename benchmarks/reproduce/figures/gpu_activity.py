@@ -1,0 +1,85 @@
+"""Throughput over the activity of hidden layers on an IPU and on GPUs, with the same weights and data for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from snnc.benchmarks.conditions import Conditions, conditions_differ
+from snnc.benchmarks.cuda.workloads import CURVE
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figures.gpu import IPU, matched_row
+from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
+from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
+
+NETS: Final = {workload.label: float(workload.name.removeprefix("h3-a")) for workload in CURVE}
+"""The networks, and the activity in % that they were made for."""
+QUICK: Final = (1, 5, 20)
+BATCH: Final = CURVE[0].batch
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return two predictions for each network: for an IPU and for a GPU."""
+    chosen = [net for net, percent in NETS.items() if percent in QUICK or not quick]
+    return tuple(row for net in chosen for row in (matched_row(net), gpu_row(net)))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return samples/s over the counted activity: a series for each program and device."""
+    return points_of(results, measured_steps())
+
+
+def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
+    """Return the points for the given measured steps; those with other weights or data than the prediction have no number."""
+    found = []
+    for net, percent in NETS.items():
+        ipu = results.get(matched_row(net).key)
+        if ipu is not None:
+            found.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
+            found += gpu_points(results, net, _counted(ipu, percent), rate=True)
+        for step in measured:
+            if step.net == net and step.processor == "GPU":
+                found.append(_measured(step, ipu or {}))
+    return tuple(found)
+
+
+def _counted(result: Mapping[str, Any], percent: float) -> float:
+    """Return the counted activity of the hidden layers in %, or the one that the network was made for."""
+    return _mean(Conditions.from_data(result["conditions"])) if "conditions" in result else percent
+
+
+def _mean(conditions: Conditions) -> float:
+    hidden = [rate for name, rate in conditions.activity.items() if name.startswith("hidden")]
+    return 100 * sum(hidden) / len(hidden)
+
+
+def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]) -> Point:
+    if not result.get("fits"):
+        return Point(series, "predicted", activity, None, why_missing(result) or "does not fit", {"net": net})
+    note = f"{net} on {result['target']}, {result['step_ms']:.3g} ms per step"
+    return Point(series, "predicted", activity, 1e3 * BATCH / result["step_ms"], note, {"net": net, "step_ms": result["step_ms"]})
+
+
+def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
+    wrong = conditions_differ(step.conditions, Conditions.from_data(ipu["conditions"])) if "conditions" in ipu else ""
+    note = f"{step.device}, {step.date}, commit {step.commit}, {step.ms:.3g} ms per step"
+    about = {"net": step.net, "step_ms": step.ms, "conditions": step.conditions.to_data()}
+    rate = None if wrong else 1e3 * BATCH / step.ms
+    note += f"; not the problem of the prediction: {wrong}" if wrong else ""
+    return Point(f"GPU, {step.program} (measured)", "measured", _mean(step.conditions), rate, note, about)
+
+
+FIGURE: Final = Figure(
+    "gpu-activity",
+    "2311.04386",
+    "Training throughput over activity, IPU and GPU",
+    "The sizes of the figure before: 2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, exact "
+    "gradients, no spike dropped; currents of random weights are scaled for the activity, which is counted. All points of an activity "
+    "have the same weights and data. snnc's program for GPUs multiplies all values, so its time does not depend on activity. "
+    "Frameworks are drawn once they are measured on a GPU.",
+    "counted activity of the hidden layers, %",
+    "samples/s",
+    rows,
+    points,
+    log_x=True,
+)
