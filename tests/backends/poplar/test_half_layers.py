@@ -26,7 +26,7 @@ def project(folder, half, tiles=3, **options):
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
-@pytest.mark.representative("mixed-*")
+@pytest.mark.representative("mixed-whole")
 @pytest.mark.parametrize("options", [{}, {"recompute": 4}], ids=["whole", "segments"])
 @pytest.mark.parametrize("name", CHOICES)
 def test_records_and_gradients_equal_those_of_the_reference(tmp_path, name, options):
@@ -53,6 +53,7 @@ def trained(folder, half, **options):
     return case.plan, planned, emulated["cycles_last_run"], sum(emulated["per_tile"]["peak"]["variables"])
 
 
+@pytest.mark.representative("mixed")
 @pytest.mark.parametrize("name", CHOICES)
 def test_cycles_and_bytes_are_those_of_the_emulator(tmp_path, name):
     plan, planned, cycles, taken = trained(tmp_path, chosen(name))
