@@ -150,18 +150,28 @@ def test_wide_cases_need_a_history(tmp_path, checkout):
     assert script(checkout[0] / ".ci" / "wide", PATH=stand_in(tmp_path / "bin", "git", "exit 128")).returncode == 3
 
 
-def test_wide_cases_are_those_of_the_last_commit_on_main_and_of_a_whole_branch(checkout):
+def test_examples_and_wide_cases_of_the_last_commit_on_main_or_of_a_whole_branch_run(checkout):
     folder, git = checkout
     arguments = stand_in(folder / "bin", "python", 'case $1 in .ci*) exec python3 "$@" ;; esac; echo "$@"')
     run = partial(script, folder / ".ci" / "wide", PATH=arguments, PYTHON=str(folder / "bin" / "python"), WIDE_SECONDS="7")
     (folder / "tests" / "test_two.py").write_text("def test_two():\n    assert 1\n")
     git("commit", "--all", "--message", "second")
-    assert run().stdout.splitlines()[-1] == "-m pytest -n 2 -q --wide --budget 7 tests/test_two.py"
+    assert run().stdout.splitlines()[-1] == "-m pytest -n 2 -q --wide --budget 7 tests/test_examples.py tests/test_two.py"
     git("switch", "--create", "branch")
     for name in ("one", "two"):
         (folder / "tests" / f"test_{name}.py").write_text(f"def test_{name}():\n    assert 2\n")
         git("commit", "--all", "--message", name)
-    assert run().stdout.splitlines()[-1].endswith("--budget 7 tests/test_one.py tests/test_two.py")
+    assert run().stdout.splitlines()[-1].endswith("--budget 7 tests/test_examples.py tests/test_one.py tests/test_two.py")
+
+
+def test_all_examples_run_where_nothing_that_changed_has_tests(checkout):
+    folder, git = checkout
+    arguments = stand_in(folder / "bin", "python", 'case $1 in .ci*) exec python3 "$@" ;; esac; echo "$@"')
+    (folder / "page.md").write_text("a page\n")
+    git("add", "--all")
+    git("commit", "--message", "page")
+    done = script(folder / ".ci" / "wide", PATH=arguments, PYTHON=str(folder / "bin" / "python"))
+    assert done.stdout.splitlines()[-1].split() == "-m pytest -n 2 -q --wide --budget 1020 tests/test_examples.py".split()
 
 
 @pytest.fixture
