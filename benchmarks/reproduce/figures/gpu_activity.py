@@ -49,8 +49,9 @@ def _counted(result: Mapping[str, Any], percent: float) -> float:
 
 
 def _mean(conditions: Conditions) -> float:
+    """Return the mean activity of the hidden layers in %, to three digits, as the axis shows it."""
     hidden = [rate for name, rate in conditions.activity.items() if name.startswith("hidden")]
-    return 100 * sum(hidden) / len(hidden)
+    return float(f"{100 * sum(hidden) / len(hidden):.3g}")
 
 
 def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]) -> Point:
@@ -73,8 +74,8 @@ FIGURE: Final = Figure(
     "gpu-activity",
     "2311.04386",
     "Training throughput over activity, IPU and GPU",
-    "The sizes of the figure before: 2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, exact "
-    "gradients, no spike dropped; currents of random weights are scaled for the activity, which is counted. All points of an activity "
+    "2,312 inputs (2 % spike), three hidden layers of 978 neurons, T = 100, batch 48, Adam, as in the figure of the IPU's programs, but "
+    "with exact gradients and no dropped spikes. Random weights are scaled for the activity, which is counted. All points of an activity "
     "have the same weights and data. snnc's program for GPUs multiplies all values, so its time does not depend on activity. "
     "Frameworks are drawn once they are measured on a GPU.",
     "counted activity of the hidden layers, %",
