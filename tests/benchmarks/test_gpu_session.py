@@ -61,7 +61,7 @@ def test_what_fails_is_missing_or_runs_no_test_is_no_success(session, tmp_path):
     assert outcome(*say, expected=" passed") == "ok"
     assert outcome(sys.executable, "-c", "print('3 skipped')", expected=" passed").startswith("its output has no passed")
     assert outcome(sys.executable, "-c", "raise SystemExit(4)") == "exit code 4"
-    assert outcome("no-such-tool") == "not run: there is no no-such-tool"
+    assert outcome("no-such-tool") == "not run: no-such-tool is not installed"
 
 
 def test_parts_without_time_are_named_and_the_record_is_complete(session, tmp_path, monkeypatch, capsys):
@@ -74,7 +74,7 @@ def test_parts_without_time_are_named_and_the_record_is_complete(session, tmp_pa
     monkeypatch.setattr(sys, "argv", ["session.py", str(tmp_path / "out"), "--only", "none"])
     with pytest.raises(SystemExit):
         session.main()
-    assert "there is no part none" in capsys.readouterr().err
+    assert "unknown part none" in capsys.readouterr().err
 
 
 def test_measured_rows_become_steps_of_the_reproduction(session):

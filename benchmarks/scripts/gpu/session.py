@@ -102,7 +102,7 @@ def run_part(part: Part, seconds: float, out: Path, environment: dict[str, str])
         log.flush()
         start = log.tell()
         if shutil.which(part.command[0]) is None:
-            return {"part": part.name, "outcome": f"not run: there is no {part.command[0]}", "seconds": 0.0}
+            return {"part": part.name, "outcome": f"not run: {part.command[0]} is not installed", "seconds": 0.0}
         process = subprocess.Popen(
             part.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -182,7 +182,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     chosen, names = parts(out, given.check), [name for name in given.only.split(",") if name]
     if unknown := set(names) - {part.name for part in chosen}:
-        parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(part.name for part in chosen)}")
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(part.name for part in chosen)}")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"} | ({"SNNC_CUDA_ON_HOST": "1"} if given.check else {})
     end, commit = time.monotonic() + 60 * given.minutes, given.commit or _commit()
     outcomes: list[dict[str, Any]] = []

@@ -48,7 +48,7 @@ poplar::Tensor cloneToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, un
 poplar::Tensor copyToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::program::Sequence &prog, unsigned ipu,
                          const poplar::DebugContext &context = {},
                          poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// Such a copy in two steps: the caller adds Copy(copySrc, copyDst).
+/// Prepares this copy; the caller adds Copy(copySrc, copyDst).
 poplar::Tensor createIpuCopy(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned ipu, poplar::Tensor &copySrc, poplar::Tensor &copyDst,
                              const poplar::DebugContext &context = {},
                              poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
