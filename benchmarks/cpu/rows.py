@@ -27,11 +27,12 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
     ``ms_*`` cover all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
     these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
-    process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, including compilation (with
-    the caches of the machine). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
-    hashes of weights and data with the activity of each layer (of the reference: an engine whose loss differs has no row),
-    ``precision`` the format of the products' factors, ``gradient_error`` the largest relative error of a gradient in the checked step,
-    ``gradient_cosine`` the cosine between the engine's gradient and the exact one in the checked step.
+    process (None if unknown), ``joules`` the energy of the device per step (None if unknown). ``first_step_s`` is the time from the
+    weights to the end of the first step, including compilation (with the caches of the machine). ``loss`` is that of the first
+    step, ``activity`` spikes per hidden neuron and step, ``conditions`` hashes of weights and data with the activity of each layer
+    (of the reference: an engine whose loss differs has no row), ``precision`` the format of the products' factors,
+    ``gradient_error`` the largest relative error of a gradient in the checked step, ``gradient_cosine`` the cosine between the
+    engine's gradient and the exact one in the checked step.
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -52,6 +53,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         "samples_per_s": 1e3 * workload.batch / middle,
         "peak_mb": runner.peak_mb,
         "device_mb": runner.device_mb,
+        "joules": runner.joules,
         "first_step_s": runner.first_step_s,
         "loss": runner.loss,
         "activity": first.activity,

@@ -28,6 +28,7 @@ class EngineProcess:
     step_ms: float = 0.0
     peak_mb: float = 0.0
     device_mb: float | None = None
+    joules: float | None = None
     gradient_error: float = 0.0
 
     def turn(self, seconds: float = SECONDS) -> None:

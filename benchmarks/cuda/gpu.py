@@ -1,4 +1,4 @@
-"""The peak rates of a GPU, from its data sheet or from its driver, and the device memory that a process uses."""
+"""The peak rates of a GPU, from its data sheet or its driver, the device memory that a process uses, and the energy of the device."""
 
 from __future__ import annotations
 
@@ -77,15 +77,30 @@ def used_bytes(process: int) -> int | None:
     process
         The process id.
     """
-    try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
-        ask = library.nvmlDeviceGetComputeRunningProcesses_v3
-    except (OSError, AttributeError):
-        return None
-    handle, number, found = ctypes.c_void_p(), ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
-    if library.nvmlInit_v2() != 0 or library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) != 0:
-        return None
-    if ask(handle, ctypes.byref(number), found) != 0:
+    number, found = ctypes.c_uint(_MAX_PROCESSES), (_Used * _MAX_PROCESSES)()
+    if not _ask_first_device("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(number), found):
         return None
     own = (one.bytes for one in found[: number.value] if one.number == process and one.bytes != _NOT_AVAILABLE)
     return next((int(size) for size in own), None)
+
+
+def consumed_joules() -> float | None:
+    """Return the joules that the first device has consumed since its driver was loaded, from NVML; None if NVML does not report them.
+
+    The counter covers the whole module and advances a few times per second (``nvmlDeviceGetTotalEnergyConsumption``, from Volta on).
+    """
+    millijoules = ctypes.c_ulonglong()
+    return 1e-3 * millijoules.value if _ask_first_device("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(millijoules)) else None
+
+
+def _ask_first_device(function: str, *results: object) -> bool:
+    """Call an NVML function with the handle of the first device and `results`; return whether it succeeded."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+        ask = getattr(library, function)
+    except (OSError, AttributeError):
+        return False
+    handle = ctypes.c_void_p()
+    if library.nvmlInit_v2() != 0 or library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) != 0:
+        return False
+    return bool(ask(handle, *results) == 0)

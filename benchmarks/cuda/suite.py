@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.rows import row
+from snnc.benchmarks.cpu.runner import MAX_STEPS, EngineProcess
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
-from snnc.benchmarks.cuda.gpu import used_bytes
+from snnc.benchmarks.cuda.gpu import consumed_joules, used_bytes
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings, ready
 
 TURN_S: Final = 60.0
 """Time limit of an engine's turn, in seconds."""
+ENERGY_S: Final = 1.0
+"""Seconds of steps over which energy is counted: the counter of a device advances a few times per second."""
 
 
 def measure(
@@ -59,6 +65,9 @@ def measure(
             runner.device_mb = None if used is None else used / 1e6
             runner.ms, runner.medians = [], []
         alive, lost = take_turns([runner for _, runner in measured], settings.rounds, TURN_S)
+        if settings.device == "cuda":
+            for runner in alive:
+                runner.joules = joules_per_step(runner)
         left_out = [named(workload, one.entry) | {"reason": one.reason} for one in lines if not one.runners]
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
         cosine, group = files.check.cosine(), datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -68,6 +77,21 @@ def measure(
                 own = row(workload, runner, files.first, 1.0 if one.entry.exact else cosine)
                 rows.append(own | {"group": group, "ways": settings.ways, "chosen": one.to_data()})
     return rows, left_out
+
+
+def joules_per_step(runner: EngineProcess) -> float | None:
+    """Return the energy of the device per training step, resets of the weights and idle time between turns included; None if unknown."""
+    begin, started, steps = consumed_joules(), time.monotonic(), 0
+    if begin is None:
+        return None
+    turn = min(MAX_STEPS, max(1, math.ceil(1e3 * ENERGY_S / max(runner.step_ms, 1e-3))))
+    try:
+        while time.monotonic() < started + ENERGY_S:
+            steps += len(runner.process.ask("turn", TURN_S, untimed=0, steps=turn)["ms"])
+    except EngineError:
+        return None
+    end = consumed_joules()
+    return None if end is None else (end - begin) / steps
 
 
 def _outcome(one: BenchLine) -> str:

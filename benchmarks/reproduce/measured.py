@@ -27,6 +27,8 @@ class MeasuredStep:
         The weights, data and activity of the measurement.
     processor
         ``"GPU"`` or ``"CPU"``.
+    joules
+        Energy of the device per training step, from NVML; None if it was not measured.
     """
 
     net: str
@@ -37,6 +39,7 @@ class MeasuredStep:
     commit: str
     conditions: Conditions
     processor: str
+    joules: float | None = None
 
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
@@ -53,6 +56,7 @@ def measured_steps() -> tuple[MeasuredStep, ...]:
             run["commit"],
             problems[step.get("problem", step["net"])],
             run["processor"],
+            step.get("joules"),
         )
         for run in data["run"]
         for step in run["step"]

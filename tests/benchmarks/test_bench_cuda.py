@@ -4,6 +4,7 @@ import ctypes
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from snnc.benchmarks.cpu.network import network
 from snnc.benchmarks.cpu.oracle import whole_step
 from snnc.benchmarks.cpu.problem import make_problem
 from snnc.benchmarks.cpu.rows import ratios_by_turn
+from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
-from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted
+from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted, suite
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES, PRECISIONS, TOLERANCES, precisions, requested
 from snnc.benchmarks.cuda.preparation import PreparedFiles
@@ -146,6 +148,45 @@ def test_memory_of_a_device_is_that_of_the_process(monkeypatch, told, known):
     assert gpu.used_bytes(42) == known
     assert gpu.used_bytes(43) is None
     assert ctypes.sizeof(gpu._Used) == 24
+
+
+class Counter:
+    """NVML whose counter of energy advances by 300 J with each call."""
+
+    millijoules = 0
+
+    def nvmlInit_v2(self):
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, number, handle):
+        return 0
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle, found):
+        self.millijoules += 300_000
+        found._obj.value = self.millijoules
+        return 0
+
+
+def test_energy_is_that_of_all_steps_between_two_readings(monkeypatch):
+    asked, counter = [], Counter()
+
+    class Worker:
+        def ask(self, what, seconds, *, untimed, steps):
+            asked.append((what, untimed, steps))
+            return {"ms": [20.0] * (steps + 2)}
+
+    runner = EngineProcess(Worker(), 0.0, 0.0, step_ms=40.0)
+    monkeypatch.setattr(suite, "time", SimpleNamespace(monotonic=iter([0.0, 0.1, 0.6, 1.2]).__next__))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: counter)
+    assert suite.joules_per_step(runner) == pytest.approx(300 / (2 * 27))
+    assert asked == [("turn", 0, 25)] * 2
+
+
+def test_without_a_counter_the_energy_is_unknown(monkeypatch):
+    assert suite.joules_per_step(EngineProcess(None, 0.0, 0.0)) is None
+    monkeypatch.setattr(Counter, "nvmlDeviceGetTotalEnergyConsumption", lambda *given: 3)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Counter())
+    assert gpu.consumed_joules() is None
 
 
 ROW = {"workload": "W1", "density": 0.05, "batch": 4, "mode": "exact", "variant": "v", "ms_p10": 1.0, "ms_p90": 2.0, "ms_spread": 0.1} | {

@@ -82,7 +82,7 @@ def test_measured_rows_become_steps_of_the_reproduction(session):
     base = {"workload": "W1-B1024", "density": 0.05, "mode": "exact", "times": "measured", "conditions": conditions}
     rows = [
         base | {"engine": "snnc", "ms_median": 0.29312},
-        base | {"engine": "spikingjelly", "ms_median": 3.6},
+        base | {"engine": "spikingjelly", "ms_median": 3.6, "joules": 1.23456},
         base | {"engine": "torch", "mode": "tf32", "ms_median": 1.0},
         base | {"engine": "torch", "times": "no measurement", "ms_median": 1.0},
     ]
@@ -90,7 +90,7 @@ def test_measured_rows_become_steps_of_the_reproduction(session):
     (run,) = data["run"]
     assert run["step"] == [
         {"net": "w1-b1024-5", "program": "snnc", "ms": 0.2931},
-        {"net": "w1-b1024-5", "program": "SpikingJelly", "ms": 3.6},
+        {"net": "w1-b1024-5", "program": "SpikingJelly", "ms": 3.6, "joules": 1.23},
     ]
     assert Conditions.from_data(data["problem"]["w1-b1024-5"]).activity == conditions["activity"]
     assert run["step"][0]["net"] in {w.label for w in CUDA_WORKLOADS}

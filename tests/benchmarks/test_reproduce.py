@@ -20,12 +20,13 @@ from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
 from snnc.benchmarks.reproduce.figures import FIGURES, gpu_activity
+from snnc.benchmarks.reproduce.figures import energy as energy_figure
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
 from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
 from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, strong_scaling
 from snnc.benchmarks.reproduce.gpu_steps import GPU, gpu_row, predict_gpu_step
-from snnc.benchmarks.reproduce.measured import MeasuredStep
+from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
@@ -368,6 +369,14 @@ def test_energies_of_products_follow_from_counts_and_published_numbers():
     assert sparse.accumulates < 0.1 * dense.accumulates
     each = 0.9 + 3.7 + 2 * 5.0
     assert product_joules(dense, known, events=False) == pytest.approx(1e-12 * each * (dense.accumulates + dense.multiplications))
+
+
+def test_measured_energies_of_a_gpu_are_points_of_their_own_kind(monkeypatch):
+    step = next(step for step in measured_steps() if step.net == "w1-5" and step.program == "snnc" and step.processor == "GPU")
+    monkeypatch.setattr(energy_figure, "measured_steps", lambda: (replace(step, joules=0.25), step))
+    found = [point for point in energy_figure.points(results_of(FIGURES)) if point.kind == "measured"]
+    assert [(point.series, point.x, point.y) for point in found] == [("GPU, snnc (measured)", "w1-5", 0.25)]
+    assert "NVML" in found[0].note
 
 
 def test_the_energy_of_a_processor_follows_from_counts_by_hand():

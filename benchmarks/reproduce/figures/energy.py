@@ -1,4 +1,4 @@
-"""Joules of a training step on an IPU, a GPU and a CPU: upper bounds by the power of a device, and counts times energies at 45 nm."""
+"""Joules of a training step on an IPU, a GPU and a CPU: upper bounds by power, measured energies, and counts times energies at 45 nm."""
 
 from __future__ import annotations
 
@@ -45,6 +45,10 @@ def _upper(net: str, results: Results) -> list[Point]:
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
             x = net + (OTHER if problem_differs(step, results) else "")
             found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
+        if step.joules is not None and step.net == net:
+            x = net + (OTHER if problem_differs(step, results) else "")
+            note = f"NVML's counter of {step.device}, {step.date}, commit {step.commit}"
+            found.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.joules, note))
     return found
 
 
@@ -71,8 +75,8 @@ FIGURE: Final = Figure(
     "energy",
     "2311.04386",
     "Energy of a training step",
-    "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times the duration of a "
-    "step, predicted for the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: "
+    "Joules, lower is better. All numbers are predicted, except those of GPUs whose driver counted the energy (NVML). Upper bounds: the "
+    "power limit of a device times the duration of a step, predicted for the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: "
     "published energies of 32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense "
     "connections, without neurons, optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight "
     "products share one), of a 1 MiB cache, and of main memory for histories and the optimiser. Chips of newer processes need less "

@@ -136,7 +136,9 @@ def measured_toml(rows: Sequence[dict[str, Any]], device: str, date: str, commit
     lines = ["[[run]]", 'processor = "GPU"', f'device = "{device}"', f'date = "{date}"', f'commit = "{commit}"', "step = ["]
     labels = [f"{row['workload'].lower()}-{100 * row['density']:g}" for row in found]
     for row, label in zip(found, labels, strict=True):
-        lines.append(f'    {{ net = "{label}", program = "{NAMES.get(row["engine"], row["engine"])}", ms = {row["ms_median"]:.4g} }},')
+        joules = f", joules = {row['joules']:.3g}" if row.get("joules") is not None else ""
+        program = NAMES.get(row["engine"], row["engine"])
+        lines.append(f'    {{ net = "{label}", program = "{program}", ms = {row["ms_median"]:.4g}{joules} }},')
     lines.append("]")
     for label, row in dict(zip(labels, found, strict=True)).items():
         about = row["conditions"]
