@@ -75,12 +75,12 @@ FIGURE: Final = Figure(
     "energy",
     "2311.04386",
     "Energy of a training step",
-    "Joules, lower is better. All numbers are predicted, except those of GPUs whose driver counted the energy (NVML). Upper bounds: the "
-    "power limit of a device times the duration of a step, predicted for the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: "
-    "published energies of 32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense "
-    "connections, without neurons, optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight "
-    "products share one), of a 1 MiB cache, and of main memory for histories and the optimiser. Chips of newer processes need less "
-    "energy, so these numbers are not bounds for them.",
+    "Joules, lower is better. All numbers are predicted, except those of GPUs whose driver counted the energy (NVML). Upper bounds: "
+    "the power limit of a device times the duration of a step, predicted for the IPU and measured for the GPU; the IPU's share "
+    "includes its machine, the GPU's excludes its host. Products: published energies of 32-bit additions, multiplications and "
+    "accesses to small memories at 45 nm times the products of dense connections, without neurons, optimiser and moved data. "
+    "Processor: the products of spikes with the energy of instructions (eight products share one), of a 1 MiB cache, and of main "
+    "memory for histories and the optimiser. Chips of newer processes need less energy, so these numbers are not bounds for them.",
     "network",
     "joules per training step",
     rows,
