@@ -107,6 +107,19 @@ class Workplace:
 
 
 @contextlib.contextmanager
+def _hidden(names: Sequence[str]) -> Iterator[None]:
+    """Hide modules from imports; other modules that are imported meanwhile stay (`mock.patch.dict` would forget them)."""
+    kept = {name: sys.modules[name] for name in names if name in sys.modules}
+    sys.modules.update(dict.fromkeys(names))
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]
+        sys.modules.update(kept)
+
+
+@contextlib.contextmanager
 def workplace() -> Iterator[Workplace]:
     """Make a workplace; the process has the surroundings of a bare machine until it goes."""
     with tempfile.TemporaryDirectory(prefix="snnc-golden-") as name:
@@ -115,7 +128,7 @@ def workplace() -> Iterator[Workplace]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("SNNC_")}
         with (
             mock.patch.dict(os.environ, kept | SURROUNDINGS | home, clear=True),
-            mock.patch.dict(sys.modules, dict.fromkeys(PARTITIONERS)),
+            _hidden(PARTITIONERS),
         ):
             yield Workplace(folder)
 
