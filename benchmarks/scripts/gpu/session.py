@@ -49,7 +49,7 @@ class Part:
     rows
         The file of rows that it writes; "" if it writes none.
     expected
-        Text that its output must contain, so that skipped tests are no success.
+        Text that its output must contain, so that a part whose tests are skipped does not count as passed.
     """
 
     name: str
@@ -120,7 +120,7 @@ def run_part(part: Part, seconds: float, out: Path, environment: dict[str, str])
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file; none if there is no such file yet."""
+    """Return the rows of a file; an empty list if the file does not exist yet."""
     try:
         return list(json.loads(path.read_text())["rows"])
     except (OSError, ValueError, KeyError):

@@ -209,7 +209,7 @@ def copied_words(ids: float, width: int) -> float:
 def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any, *, first: bool = False) -> Any:
     """Return the expected worker cycles to copy the stored steps that a relay has yet to send, to or from a boundary.
 
-    At the `first` boundary, before step 0, there are no such steps.
+    The `first` boundary, before step 0, stores none of these steps.
     """
     start = problem.target.vertex_start_cycles
     steps = 0.0 if first else (problem.largest_lag(source) - 1) / problem.schedule.interval
