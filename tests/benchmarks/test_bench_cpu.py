@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from forked_workers import forked  # noqa: F401  # a fixture
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process
@@ -39,8 +40,7 @@ KEYS = {"workload", "density", "engine", "mode", "ms_median", "ms_p10", "samples
 @pytest.fixture
 def stub(monkeypatch):
     """Entries of the stub engine, importable in processes."""
-    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     return lambda *variants, mode="exact", engine="stub": Entry(engine, mode, "bench_stub", variants)
 
 
@@ -287,7 +287,7 @@ def test_a_peak_of_memory_is_counted_from_its_reset():
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_right_engines_get_rows_and_wrong_ones_a_reason(stub):
+def test_right_engines_get_rows_and_wrong_ones_a_reason(stub, forked):
     wrong = ("loss", "gradient", "window as exact", "dies", "dies later")
     chosen = [stub("slow", "right"), stub("right", mode="window"), *(stub(fault, engine=fault) for fault in wrong)]
     chosen.append(Entry("absent", "exact", "no_such_framework", ("eager",)))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from forked_workers import forked  # noqa: F401  # a fixture
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
@@ -33,10 +34,9 @@ SETTINGS = SuiteSettings(2, 1, "cpu", ways.FASTEST, 60.0)
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    """Entries of the stub engine, importable in processes."""
-    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+def stub(monkeypatch, forked):
+    """Entries of the stub engine, whose workers are forks."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     return lambda *variants, engine="stub", **more: Entry(engine, "exact", "bench_stub", variants, **more)
 
 
