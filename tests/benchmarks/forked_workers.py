@@ -1,4 +1,4 @@
-"""Benchmark workers as forks of the test process, which has imported what they need: each new Python process would import it again for half a second."""
+"""Benchmark workers as forks of the test process, which has imported what they need. New processes would import it again, half a second each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _become_worker(arguments, env, requests, answers, stderr):
         os._exit(code)
 
 
-@pytest.fixture
-def forked(monkeypatch):
+@pytest.fixture(name="forked")
+def workers_are_forks(monkeypatch):
     """Workers are forks of this process."""
     monkeypatch.setattr(process, "subprocess", SimpleNamespace(PIPE=-1, Popen=ForkedWorker))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from forked_workers import forked  # noqa: F401  # a fixture
+from forked_workers import workers_are_forks  # noqa: F401  # the fixture `forked`
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process

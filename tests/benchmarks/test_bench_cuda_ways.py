@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from forked_workers import forked  # noqa: F401  # a fixture
+from forked_workers import workers_are_forks  # noqa: F401  # the fixture `forked`
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
