@@ -1,4 +1,4 @@
-"""Benchmark workers as forks of the test process, which has imported what they need. New processes would import it again, half a second each."""
+"""Benchmark workers as forks of the test process, which has imported what they need: new processes would import it for half a second each."""
 
 from __future__ import annotations
 
