@@ -1,4 +1,4 @@
-"""Benchmark workers as forks of the test process, which has imported what they need: new processes would import it for half a second each."""
+"""Benchmark workers as forks of the test process: new processes import it for half a second each."""
 
 from __future__ import annotations
 
