@@ -33,9 +33,8 @@ SCRIPTS = {
     "papers": r"accuracy 0\.[89].*accuracy 0\.[89]",
 }
 """Each example's script, in the folder of that name, and what it prints when it works; the digits' is below."""
-OFTEN = [name for name in SCRIPTS if name not in ("exploring", "four_ipus", "population_code", "torchrun")]
-"""Examples that always run. The others take 10 to 20 seconds each and do what `tests/api/exploring`, a notebook of `test_site.py`, tests of
-encoders and `tests/api/test_torch_module.py` do."""
+OFTEN = ("nir_frameworks", "poplar_program", "spoken_digits")
+"""Examples that ``./test`` runs. The others take 4 to 20 seconds each; continuous integration runs all of them (``.ci/wide``)."""
 
 
 @pytest.fixture

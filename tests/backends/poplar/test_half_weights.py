@@ -17,8 +17,6 @@ from snnc.compiler.neurons.library import ALIF, LIF
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
 CASES = {
     "values": (recurrent, machine(4), {}),
     "events": (lambda random: spiking(random, hidden=37), machine(1), {}),

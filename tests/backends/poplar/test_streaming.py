@@ -66,6 +66,7 @@ def test_what_lies_outside_the_tiles_changes_no_result(tmp_path, name, length, w
 PLACED = [(8, 5, True, "boundaries"), (5, 5, False, "history"), (2, 1, True, "history")]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies", "windowed", "way"), sampled(PLACED, 3))
 def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with_it(tmp_path, seed, copies, windowed, way):
     window = (-0.5, 0.5) if windowed else None
