@@ -120,7 +120,7 @@ def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
     assert found.count == STEPS * BATCH
 
 
-@pytest.mark.representative("each step")
+@pytest.mark.wide
 @pytest.mark.usefixtures("codelets_as_for_users")
 @pytest.mark.parametrize("name", PREDICTED)
 def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):

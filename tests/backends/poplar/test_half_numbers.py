@@ -123,7 +123,7 @@ def bytes_of_variables(plan, emulated):
 PLANNED = [(sparse_recurrent, "master"), (convolutional, "stochastic"), (partial(one_to_one, hidden=301), "stochastic")]
 
 
-@pytest.mark.representative("sparse_recurrent-master")
+@pytest.mark.wide
 @pytest.mark.parametrize(("make", "kind"), PLANNED)
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, make, kind):
     plan, emulated = planned_and_emulated(tmp_path, make, kind, ("weights",))
@@ -164,7 +164,7 @@ def drawn_convolutions(_, *, seed):
     return net.graph()
 
 
-@pytest.mark.representative("half-3")
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", [1, 3, 6, 8])
 @pytest.mark.parametrize("half", [(), ("weights",)], ids=["float", "half"])
 def test_cycles_of_drawn_convolutions_are_predicted(tmp_path, half, seed):

@@ -55,6 +55,7 @@ def test_records_equal_those_of_the_reference_and_weights_those_that_were_rounde
     assert {p.half for p in case.program.parameters.values()} == {False, True}
 
 
+@pytest.mark.wide
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
     held = {}
     for half in ((), ("weights",)):

@@ -119,7 +119,7 @@ def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, w
 # ---- the prediction -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.representative("history")
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
