@@ -152,8 +152,7 @@ class Load:
         tiles, kind, cycles = self._all
         mean, workers = cycles.mean(axis=1), self.problem.target.workers
         each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
-        found: Floats = np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
-        return found
+        return np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
 
     @cached_property
     def cycles(self) -> Floats:

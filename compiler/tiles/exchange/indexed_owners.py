@@ -123,5 +123,4 @@ class Ownership:
 
 def group_tiles(where: TileRange) -> Ints:
     """Return the tile of each group of a replica, as an index in the replica."""
-    found: Ints = np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))
-    return found
+    return np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))

@@ -187,8 +187,7 @@ class Layout:
     def clock_tiles(self) -> Ints:
         """The first tile of each chip in use, which counts iterations for the others."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
-        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
-        return found
+        return self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
 
     @property
     def several_chips(self) -> bool:

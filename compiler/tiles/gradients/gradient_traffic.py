@@ -70,8 +70,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 def _runs(*columns: Ints) -> Ints:
     """Return the indices of rows that differ from the previous row in any of `columns`, which list rows with equal values together."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
-    found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
-    return found
+    return np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:

@@ -100,8 +100,7 @@ class Packing:
     @cached_property
     def elements(self) -> Ints:
         """Weights that each tile packs."""
-        found: Ints = self.rows * self.columns[self.bundle_of]
-        return found
+        return self.rows * self.columns[self.bundle_of]
 
     def packed_bytes(self) -> Ints:
         """Return the bytes of packed rows on each of :attr:`tiles`."""
@@ -204,8 +203,7 @@ def row_pieces(target: TileRange) -> Ints:
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
-        found: Ints = np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
-        return found
+        return np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
 
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 

@@ -208,5 +208,4 @@ def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons
             fragments = fragments + tiles + np.ceil(2 * np.sqrt(cut.columns * tiles)).astype(np.int64)
         else:
             fragments = fragments + 2 * most
-    found: Ints = problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes
-    return found
+    return problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes

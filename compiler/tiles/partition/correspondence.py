@@ -132,8 +132,7 @@ class Correspondence:
 
 
 def _part_of_array(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
-    found: Array = values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
-    return found
+    return values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
 
 
 def _write_part(whole: Array, values: Array, place: PlaceInWhole) -> None:

@@ -73,8 +73,7 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
     piece = grown(graph, number)
     coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
     most = coarse.most_work(parts, 0.0)
-    found: Ints = moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
-    return found
+    return moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:

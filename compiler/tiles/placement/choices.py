@@ -209,8 +209,7 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
 
 def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
     """Return the cycles of a step, [parts, cuts, neurons], monotone in the neurons."""
-    found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
-    return found
+    return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
 def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
@@ -218,8 +217,7 @@ def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: I
     several = Cuts.of(some)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
-    found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
-    return found
+    return np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

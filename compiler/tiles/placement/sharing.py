@@ -56,8 +56,7 @@ class _LoadedAllocation(Allocation):
     @cached_property
     def busiest(self) -> Floats:
         """Cycles of each part on the fullest tile."""
-        found: Floats = self.choice.parts[:, self.neurons - 1]
-        return found
+        return self.choice.parts[:, self.neurons - 1]
 
     @property
     def larger(self) -> int:
@@ -280,8 +279,7 @@ class _Costs:
 def _between(values: Floats, first: Ints, number: int) -> Floats:
     """Return sums of `number` values of each row from `first` on, [rows, ...]."""
     sums = _sums(values)
-    found: Floats = sums[:, first + number] - sums[:, first]
-    return found
+    return sums[:, first + number] - sums[:, first]
 
 
 def _sums(values: Floats) -> Floats:

@@ -174,8 +174,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
     """Return the bytes buffered in a superstep: data that vertices read or write on other tiles; copies need no buffers."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
-    found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
-    return found
+    return (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:

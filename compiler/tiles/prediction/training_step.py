@@ -255,8 +255,7 @@ def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
     """Return the exchange cycles of each tile: bytes received or sent, and a cost for each fragment received."""
     target = layout.problem.target
     moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
-    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    return found
+    return np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
 
 
 def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[str, tuple[int, ...]]:

@@ -46,8 +46,7 @@ def support_of(source: BusSource, rates: tuple[float, float], measured: Array | 
         return np.maximum(fitted(measured, spikes.shape), spikes)
     rate, support = rates
     share = (support - rate) / (1.0 - rate) if rate < 1.0 else 0.0
-    found: Ints = spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
-    return found
+    return spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
 
 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:

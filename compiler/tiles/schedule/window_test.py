@@ -43,8 +43,7 @@ class Numbers:
     @property
     def end(self) -> Ints:
         """Count of numbers up to the end of each piece."""
-        found: Ints = np.cumsum(self.numbers)
-        return found
+        return np.cumsum(self.numbers)
 
 
 @dataclass(frozen=True, eq=False)

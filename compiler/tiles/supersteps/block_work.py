@@ -64,8 +64,7 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
-    found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
-    return found
+    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
 
 
 def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:

@@ -81,8 +81,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
     maps = [other.indexed.map for other in layout.problem.by_id[link.target].incoming if other.indexed is not None]
     of_groups = memo.get(("walked", *key, prices, cost.lookup), make) if maps.count(indexed.map) > 1 else make()
-    found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
-    return found
+    return of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
@@ -124,8 +123,7 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
     place = np.repeat(passed * columns, np.diff(spikes.indptr)) + spikes.indices
     number = np.bincount(place, spikes.data, (len(edges) + 1) * columns).reshape(len(edges) + 1, columns)
     before = np.cumsum(number, axis=0, dtype=np.float64)
-    found: Floats = before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
-    return found
+    return before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
 
 
 def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
@@ -284,5 +282,4 @@ def _smallest(values: Any, number: int) -> Ints:
     """Return the indices of the `number` smallest values of each row, in ascending order of the values."""
     part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
     order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)
-    found: Ints = np.take_along_axis(part, order, axis=1)
-    return found
+    return np.take_along_axis(part, order, axis=1)
