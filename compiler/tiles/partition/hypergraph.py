@@ -1,4 +1,4 @@
-"""Hypergraph of neurons: a net is a neuron with its targets, and each further part that a net touches receives its events once more."""
+"""Hypergraph of neurons: a net contains a neuron and its targets; the neuron's events are sent once to each further part of the net."""
 
 from __future__ import annotations
 
