@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """How updates of a parameter are rounded, and its index among the updated parameters."""
+    """Rounding of the updates of a parameter, and the parameter's index among the updated ones."""
 
     rounding: WeightRounding
     number: int

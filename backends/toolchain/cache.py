@@ -143,7 +143,7 @@ def _digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """All entries of a folder, always in the same order; links are not followed."""
+    """Yield all entries of a folder and its subfolders, sorted by name; links are not followed."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         yield Path(entry.path)
         if entry.is_dir(follow_symlinks=False):

@@ -27,7 +27,7 @@ class Loss(Protocol):
 
     @property
     def port(self) -> LossPort:
-        """Port of the last population that the loss reads: spikes, or membrane."""
+        """Port of the last population that the loss reads: spikes, or membrane potential."""
         ...
 
     def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
@@ -36,7 +36,7 @@ class Loss(Protocol):
         Parameters
         ----------
         output
-            [T, B, classes]: spikes or membranes of every step.
+            [T, B, classes]: spikes or membrane potentials of every step.
         target
             [B] class indices; for a :class:`~snnc.compiler.losses.composed.Composed` loss, an array of the kind in its `targets`.
 

@@ -103,7 +103,7 @@ def _kinds(half: HalfNumbers | None) -> frozenset[Half]:
 def run_halves(kinds: Halves) -> HalfOption | None:
     """Return which of `kinds` also round the numbers of a run without training; None if none does.
 
-    Trained weights are rounded already, and rounding to the nearest leaves them as they are.
+    Trained weights are rounded already; rounding to the nearest does not change them.
     """
 
     def chosen(own: frozenset[Half]) -> HalfNumbers | None:

@@ -261,9 +261,9 @@ def _kernel(
     known: dict[object, Kernel],
     half: frozenset[Half],
 ) -> Kernel:
-    """Derive the kernel of a population, or reuse that of an equal one; without training, it saves nothing for an adjoint.
+    """Derive the kernel of a population, or reuse the kernel of an equal population; without training, it saves no values for an adjoint.
 
-    Its states and history are stored as float16 if `half` says so.
+    Its states and its history are stored as float16 if `half` contains them.
     """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)

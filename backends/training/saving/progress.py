@@ -1,4 +1,4 @@
-"""Checks and saves the progress of training, so that it survives non-finite values and interruptions."""
+"""Saving of training progress: non-finite values and interruptions do not destroy it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Library of surrogate derivatives; x is the membrane minus the threshold.
+"""Library of surrogate derivatives; x is the membrane potential minus the threshold.
 
 Each function returns the derivative h(x) that replaces the derivative of the Heaviside step. Formulas are those of
 snnTorch 1.0 if it has a surrogate with this name.
