@@ -100,7 +100,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
 
 def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     """Return the folders of this user that a process left when it was killed, sorted by name."""
-    root = _of_the_system() if above is None else above
+    root = _system_folder() if above is None else above
     try:
         found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -108,7 +108,7 @@ def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     return sorted(folder for folder in found if _is_abandoned(folder))
 
 
-def _of_the_system() -> Path:
+def _system_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:  # as in a container whose file system is read-only
