@@ -23,15 +23,12 @@ class Watch(Protocol):
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """Receive the batch and position of an update, and the losses of the epoch so far; return whether to stop."""
-        ...
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
         """Receive the losses of the epoch in which training stops."""
-        ...
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
         """Receive a finished epoch; return it with its validation results, and whether to stop."""
-        ...
 
 
 def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:

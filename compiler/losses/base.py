@@ -28,7 +28,6 @@ class Loss(Protocol):
     @property
     def port(self) -> LossPort:
         """Port of the last population that the loss reads: spikes, or membrane potential."""
-        ...
 
     def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
         """Return the loss and its gradient.
@@ -45,8 +44,6 @@ class Loss(Protocol):
         float, array
             The batch mean and its gradient with respect to `output`, same shape and dtype.
         """
-        ...
 
     def scores(self, output: Reals) -> Reals:
         """Return scores [B, classes]; the class with the largest score is the prediction."""
-        ...

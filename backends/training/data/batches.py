@@ -92,7 +92,6 @@ class TrainingData(Protocol):
         SessionError
             The data cannot be continued at this position, or a batch does not fit the network.
         """
-        ...
 
 
 def digest_of_labels(labels: Array) -> str:

@@ -36,20 +36,16 @@ class ValidationSamples(Protocol):
 
     def __len__(self) -> int:
         """Number of samples."""
-        ...
 
     @property
     def text(self) -> str:
         """Text that identifies the samples in checkpoints."""
-        ...
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
         """Run the samples at these positions forward."""
-        ...
 
     def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
         """Return the first samples, dense: id -> [T, B, *shape]."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
