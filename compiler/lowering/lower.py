@@ -31,8 +31,7 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.half_states import with_half_states
-from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights
+from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights, with_half_states
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
