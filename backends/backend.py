@@ -194,7 +194,7 @@ class Backend(Generic[Own]):
         """Return the spike limit of the step program; None for machines, whose plan contains the limit."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
-        return limit_of(options) if isinstance(options, SequenceOptions) else None
+        return limit_of(options.mode, options.capacity, options.drop, options.seed) if isinstance(options, SequenceOptions) else None
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Raise a coded error if this backend cannot run `program`."""

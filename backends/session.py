@@ -281,7 +281,7 @@ class BackendSession:
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
-        validate, about = (None, "") if measured is None else (measured.measure, measured.text)
+        validate, about = (None, "") if measured is None else (measured.measure, measured.samples.text)
         classes = has_classes(self.program.loss)
         watching = Watching(validate, about, stopping, file, restore_best, log, tensorboard, classes)
         watching.check(metrics, checkpoints)

@@ -270,7 +270,7 @@ class ResumableEngine(Protocol):
 
 
 @runtime_checkable
-class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
+class SharingEngine(SplitEngine, GatheringEngine, ResumableEngine, Protocol):
     """An engine whose gradients can be changed between the backward pass and the update, for processes that share a batch."""
 
     @property
@@ -285,17 +285,8 @@ class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
     def gradient_elements(self) -> int:
         """Total number of gradient elements (float32)."""
 
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
-        """Sum the gradients of `parts` without an update; return the loss.
-
-        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
-        """
-
     def gradients_to(self, address: int) -> None:
         """Copy all gradients, one after another in the model's orientation, to memory at `address`; the copy is complete on return."""
 
     def gradients_from(self, address: int) -> None:
         """Set all gradients from memory in the layout of :meth:`gradients_to`; the caller may change this memory after the return."""
-
-    def change_parameters(self, learning_rate: float) -> None:
-        """Make one update from the current gradients."""

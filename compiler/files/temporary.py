@@ -8,6 +8,7 @@ by ``snnc clean``.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -85,8 +86,9 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     OSError
         The file cannot be created.
     """
-    for file in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
-        _remove_file(file)
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*{SUFFIX}"):
+        if _is_free(file):
+            file.unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
         with suppress(OSError):  # without file locks, abandoned files are not removed
@@ -174,13 +176,3 @@ def _is_free(file: Path) -> bool:
     finally:
         os.close(handle)
     return True
-
-
-def _remove_file(file: Path) -> None:
-    if _is_free(file):
-        file.unlink(missing_ok=True)
-
-
-def _escaped(name: str) -> str:
-    """Return a name with the wildcards of patterns escaped."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -7,7 +7,6 @@ place is lost, rounded stochastically, or kept as a remainder, depending on the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
@@ -18,6 +17,7 @@ from snnc.compiler.errors import HalfLayersError, HalfNumbersError, HalfRangeErr
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind, Parameter, StepProgram
+from snnc.compiler.losses.optimizers import PART
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfLayers, HalfNumbers, HalfOption, half_text
 from snnc.compiler.neurons.expression import ROUND, Assignment, Call
@@ -29,8 +29,6 @@ Half: TypeAlias = Literal["history", "weights", "deltas", "states"]
 (:func:`with_half_states`)."""
 ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
 """Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
-_PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""Words added to the names of populations and connections that the mapping cuts into parts."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Halves(Collection[Half]):
     def of(self, *labels: str) -> frozenset[Half]:
         """Return the kinds of the first of `labels` that has its own, or else the default."""
         for label in labels:
-            for name in (label, _PART.sub("", label)):
+            for name in (label, PART.sub("", label)):
                 if name in self.named:
                     return self.named[name]
         return self.default

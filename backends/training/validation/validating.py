@@ -121,11 +121,6 @@ class ValidationData:
     ranks: Ranks | None = None
     spikes: SpikeCounter | None = None
 
-    @property
-    def text(self) -> str:
-        """Text that identifies the data in checkpoints."""
-        return self.samples.text
-
     def measure(self) -> Validation:
         """Run all samples forward; return their loss, accuracy and metrics."""
         program, order = self.predictor.inputs.program, np.arange(len(self.samples))
