@@ -15,7 +15,7 @@ from snnc.backends.training.saving.checkpoint import Position
 from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
+"""Function that returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
 
 
 class Watch(Protocol):

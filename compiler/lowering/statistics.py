@@ -17,7 +17,7 @@ from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, norma
 from snnc.compiler.passes.edit import fresh_name, replace_operation
 
 _RECORD: Final = " normalised for its statistics"
-"""Suffix of the names of these outputs, which are hidden from users."""
+"""Suffix of the names of the added outputs, which are hidden from users."""
 
 
 def normalised(graph: Graph) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def normalised(graph: Graph) -> tuple[str, ...]:
 
 
 def with_statistics(graph: Graph) -> Graph:
-    """Return `graph` with an output for each batch normalisation, and inputs for the statistics of each step."""
+    """Return `graph` with an output for each batch normalisation and, if each step has its own statistics, inputs for these."""
     names = normalised(graph)
     graph = graph.copy() if names else graph
     for name in names:
