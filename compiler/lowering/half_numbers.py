@@ -1,6 +1,6 @@
-"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights.
+"""The user's choice of numbers stored as float16 (weights, past and running states, deltas) and of the rounding of float16 weights.
 
-The choice is one for the whole network, :class:`HalfNumbers`, or differs by layer, :class:`HalfLayers`. In text, semicolons separate
+:class:`HalfNumbers` is a choice for the whole network, and :class:`HalfLayers` has one for each layer. In text, semicolons separate
 parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``.
 """
 

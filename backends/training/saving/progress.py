@@ -29,7 +29,7 @@ class _State:
 
 
 class ProgressGuard:
-    """Stores the last good state of a session during training.
+    """Stores the last good state of a session during training: parameters and moments that are all finite.
 
     Parameters
     ----------
