@@ -403,22 +403,3 @@ class Plan:
         """Number of chips in use."""
         busy = [start + p.width - 1 for p in self.populations for start in p.starts] + [r.tile for b in self.buses for r in b.relays]
         return max(busy) // self.target.tiles_per_chip + 1
-
-    def to_json(self) -> str:
-        """Write the plan as JSON; see :mod:`snnc.compiler.ir.plan_json`."""
-        from snnc.compiler.ir.plan_json import plan_to_json
-
-        return plan_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Plan:
-        """Read the output of :meth:`to_json`.
-
-        Raises
-        ------
-        PlanFileError
-            The text is not a plan of this version.
-        """
-        from snnc.compiler.ir.plan_json import plan_from_json
-
-        return plan_from_json(text)
