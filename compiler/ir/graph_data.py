@@ -236,9 +236,13 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray)
     return operation
 
 
-@cache
 def field_types(kind: Any) -> Mapping[str, Any]:
     """Return the types of the fields of `kind`; NumPy's array alias is not resolved, because its definition differs between versions."""
+    return _field_types(kind)
+
+
+@cache
+def _field_types(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 
