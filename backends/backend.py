@@ -169,12 +169,10 @@ class Backend(Generic[Own]):
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Return the graph in the form that this backend lowers best."""
-        del options
         return graph
 
     def halves(self, options: Own) -> Halves:
         """Return which values the step program stores as float16; empty if the backend does its own rounding."""
-        del options
         from snnc.compiler.lowering.halves import Halves
 
         return Halves()
@@ -187,7 +185,6 @@ class Backend(Generic[Own]):
 
     def rounds_products(self, options: Own) -> bool:
         """Return whether forward products have factors of fewer bits, in a way that other targets do not repeat."""
-        del options
         return False
 
     def limit(self, options: Own) -> SpikeLimit | None:
@@ -201,7 +198,6 @@ class Backend(Generic[Own]):
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Return the program to emit; `graph` was lowered to `program`."""
-        del graph, options
         return PlacedProgram(program)
 
     def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:
@@ -209,7 +205,6 @@ class Backend(Generic[Own]):
 
     def build(self, folder: Path, options: Own) -> BuiltProject:
         """Build the project in `folder`, which was never built before."""
-        del options
         return BuiltProject(folder, folder)
 
     def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
@@ -222,12 +217,10 @@ class Backend(Generic[Own]):
 
     def threads(self, options: Own) -> int:
         """Return the number of threads that process samples; each needs its own memory."""
-        del options
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
         """Return the predicted time of each launch of a training step, from ``project.json``; None if it contains no prediction."""
-        del project, steps, batch
         return None
 
     def on_device(self) -> bool:

@@ -294,12 +294,10 @@ class BackendSession:
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
         """Return the samples per update, for the arguments of :meth:`fit`; None: it depends on the number of samples."""
-        del x, y
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
         """Return the seed of the sample order, for the arguments of :meth:`fit`."""
-        del shuffle
         return seed or 0
 
     def _after_fit(self, history: History, samples: int) -> None:
