@@ -12,7 +12,7 @@ from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_progra
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -167,7 +167,7 @@ def test_each_way_holds_less_on_the_tiles_and_histories_run_nothing_twice():
 @pytest.mark.parametrize("way", WAYS)
 def test_a_plan_with_streaming_memory_is_read_back_from_its_file(way):
     plan = long_plan(machine(4), recompute=10, streaming=way)
-    assert Plan.from_json(plan.to_json()) == plan
+    assert plan_from_json(plan_to_json(plan)) == plan
 
 
 # ---- the mapper -----------------------------------------------------------------------------------------------------------------
