@@ -13,7 +13,7 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace with one process for the whole step and one for a run of each superstep; predicted and, if given, also emulated.
+    """Return a trace with one process for the whole step and one for a run of each superstep, both predicted and, if given, emulated.
 
     Parameters
     ----------
