@@ -249,7 +249,7 @@ def session_for(
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, CompileOptions()
-    steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
+    steps, batch = array_sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
@@ -270,8 +270,8 @@ def session_for(
     return open_graph(graph, wanted)
 
 
-def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Return the number of steps and of samples of `arrays`; None if no array has a time axis."""
+def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
+    """Return the number of steps (None if no array has a time axis) and of samples of `arrays` in the layouts of the graph's inputs."""
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout
@@ -280,5 +280,5 @@ def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | 
         if layout.time_axis is not None and layout.time_axis < array.ndim:
             steps = array.shape[layout.time_axis]
         if layout.batch_axis is not None and layout.batch_axis < array.ndim:
-            batch = max(1, array.shape[layout.batch_axis])
+            batch = max(batch, array.shape[layout.batch_axis])
     return steps, batch
