@@ -45,7 +45,7 @@ class _InterpretedFields:
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
 
     def start(self) -> Array:
-        """Return the initial value of the membrane."""
+        """Return the initial membrane potential."""
         leaks = "v_leak" in self.node.fields
         return self.value({"zero": "", "leak": "v_leak" if leaks else "v_reset", "reset": "v_reset"}[self.dialect.start])
 
@@ -133,7 +133,7 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Membrane update and its parameters, by integrator; the spiking type's name has an additional F."""
+"""Update of the membrane potential, and its parameters, by integrator; the spiking type's name has an additional F."""
 _ZERO: Final = ("v_leak", "v_reset")
 
 

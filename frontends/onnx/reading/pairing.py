@@ -1,7 +1,7 @@
 """Pair the state inputs of a single-step file with the outputs that are the states' new values.
 
-A state's new value is the output computed most directly from it: a membrane decays (a product and a sum), while the membranes of
-other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
+A state's new value is the output computed most directly from the state: a membrane potential decays (a product and a sum), while the
+membrane potentials of other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
 (:func:`rate_paths`). Ties are broken by names, then by other properties of the paths, then by the order in the file.
 """
 

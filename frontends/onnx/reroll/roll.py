@@ -340,7 +340,7 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Return whether a value is a comparison or a multiple of one; samples only distinguish two of these near the threshold."""
+    """Return whether a value is a comparison or a multiple of one; two such values only differ on samples near the threshold."""
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
