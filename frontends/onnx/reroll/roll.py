@@ -116,8 +116,11 @@ class Roller:
         """Whether the rule put a value into an earlier step than its reader."""
         self.classes: list[StepClass] = []
         self._where: dict[int, tuple[int, int]] = {}
+        """Class and step of each node, by the node's id."""
         self._open: deque[tuple[int, int]] = deque()
+        """Class and index of each operand that is not yet resolved."""
         self._checks: deque[tuple[Operand, int, Node]] = deque()
+        """Operands with a step and the node that must be their value there."""
 
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.
