@@ -66,14 +66,7 @@ def apply(op: str, *arrays: Array) -> Array:
 
 def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`, keeping them with size 1."""
-    match kind:
-        case "sum":
-            return np.asarray(x.sum(axes, keepdims=True))
-        case "mean":
-            return np.asarray(x.mean(axes, keepdims=True))
-        case "max":
-            return np.asarray(x.max(axes, keepdims=True))
-    return np.asarray(x.min(axes, keepdims=True))
+    return np.asarray(getattr(np, kind)(x, axis=axes, keepdims=True))
 
 
 def largest(values: Array) -> float:
