@@ -19,7 +19,7 @@ LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
 """Neurons in the comparison of numbers for workloads of a single layer."""
 GRADIENT_WINDOW: Final = -0.36
-"""Lower end of the gradient window in mode "window", in units of the membrane."""
+"""Lower end of the gradient window in mode "window", relative to the threshold."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ CHECKED: Final = (6, 2)
 EQUAL: Final = 1e-3
 """Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
-"""Number of problems that are tried, because a neuron whose membrane is within rounding of its threshold may spike in one program only."""
+"""Number of problems that are tried: if rounding decides whether a neuron reaches its threshold, it may spike in one program only."""
 UNTIMED, TIMED = 3, 20
 
 
