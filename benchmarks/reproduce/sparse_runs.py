@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
+from snnc.benchmarks.reproduce.figure import spread_note
 from snnc.benchmarks.reproduce.stored import stored_results
 
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
@@ -32,11 +33,7 @@ class TrainingRuns:
     @property
     def spread(self) -> tuple[str, ...]:
         """Smallest and largest accuracy after each epoch, as text."""
-        seeds = len(self.accuracy)
-        return tuple(
-            f"{seeds} seed{'s' * (seeds > 1)}, {100 * min(epoch):.1f} to {100 * max(epoch):.1f} %"
-            for epoch in zip(*self.accuracy, strict=True)
-        )
+        return tuple(spread_note(epoch, len(self.accuracy)) for epoch in zip(*self.accuracy, strict=True))
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:

@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from snnc.benchmarks.cpu.engine import GRAPHED
 from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, TF32, short_format
-from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, ConvLayer
 from snnc.compiler.ir.graph import Array
 
 Wrap = Callable[[Any], Any]
 Hidden = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
-"""Currents [steps, B, ...], membrane, spikes and recurrent weights -> spikes [steps, B, ...], the last membrane and spikes."""
+"""Currents [steps, B, ...], membrane potential, spikes, recurrent weights -> spikes [steps, B, ...], last membrane potential and spikes."""
 Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
-"""Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
+"""Currents [steps, B, classes] and membrane potential -> the sum of the membrane potentials, and the last one."""
 CHUNK = 10
 """Maximum number of time steps in a compiled graph: a whole sequence takes minutes to compile and runs no faster."""
 

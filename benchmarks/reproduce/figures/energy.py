@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from snnc.benchmarks.reproduce.energy import energies, processor_joules, product_joules
-from snnc.benchmarks.reproduce.energy_counts import ENERGY_NETS, QUICK_NETS, counts_of
+from snnc.benchmarks.reproduce.energy import ENERGY_NETS, QUICK_NETS, counts_of, energies, processor_joules, product_joules
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
 from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps

@@ -28,13 +28,8 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(row for net in (QUICK if quick else NETS) for row in (matched_row(net), gpu_row(net)))
 
 
-def points(results: Results) -> tuple[Point, ...]:
-    """Return milliseconds per step: a series for each program and device."""
-    return points_of(results, measured_steps())
-
-
-def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
-    """Return the points for the given measured steps.
+def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
+    """Return milliseconds per step: a series for each program and device; `measured` replaces the stored measured steps.
 
     A measured step is in the column of a prediction only if both have the same weights, data and activity.
     """
@@ -50,7 +45,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         for run in logged_runs()
         if run.name in NETS
     ]
-    for step in (step for step in measured if step.net in NETS):
+    for step in (step for step in (measured_steps() if measured is None else measured) if step.net in NETS):
         about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
         wrong = problem_differs(step, results)
         note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")

@@ -14,7 +14,7 @@ from typing import Final
 
 from snnc.backends.cuda.build import KernelResources, build_cuda, resources
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.benchmarks.cuda.predicted import program_of
+from snnc.benchmarks.cpu.oracle import program_of
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 from snnc.compiler.errors import SnncError
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_result, spread_note, why_missing
 
 STEPS: Final = (25, 5, 2, 1)
 QUICK_STEPS: Final = (10, 1)
@@ -43,16 +44,12 @@ def _points(results: Results, number: Any) -> tuple[Point, ...]:
     found = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):
-            for seeds in (SEEDS, QUICK_SEEDS):
-                result = results.get(code_row(steps, group, seeds).key)
-                if result is None:
-                    continue
+            if known := first_result(results, partial(code_row, steps, group), (SEEDS, QUICK_SEEDS)):
+                seeds, result = known
                 missing = why_missing(result)
-                spread = [] if missing else [100 * one for one in result["accuracy"]]
-                note = missing or f"accuracy {min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
+                note = missing or f"accuracy {spread_note(result['accuracy'], seeds)}"
                 series = f"{group} neuron{'s' * (group > 1)} per class (measured)"
                 found.append(Point(series, "measured", float(steps), None if missing else number(result), note))
-                break
     return tuple(found)
 
 
