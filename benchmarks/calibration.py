@@ -18,7 +18,7 @@ Two facts are unknown, so results are shown for both cases: the clock, and wheth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Final
 
@@ -94,3 +94,8 @@ def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> LoggedP
         n0=tuple(layer.spikes for layer in found.net.layers),
         n1=tuple(layer.gradients for layer in found.net.layers),
     )
+
+
+def rows() -> list[dict[str, object]]:
+    """Return all predictions as JSON data."""
+    return [asdict(point) for point in points()]

@@ -110,7 +110,7 @@ def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> 
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
         _choose(todo, settings.ways)
         for task in again:
-            _start_alone(task, files, settings)
+            _record(task, _first_step(_begin(task, settings), files, settings))
         _choose(todo, settings.ways)
         _compare(todo, files, settings)
         for one in todo:
@@ -137,10 +137,6 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
         if task[0].entry.alone:
             record(task, _first_step(process, files, settings))
     return again
-
-
-def _start_alone(task: Task, files: Files, settings: SuiteSettings) -> None:
-    _record(task, _first_step(_begin(task, settings), files, settings))
 
 
 def _begin(task: Task, settings: SuiteSettings) -> Process | ProcessError:

@@ -43,7 +43,7 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
     for row in stored.rows:
         setting = row.get("setting", {})
         if row["data"] == data and not setting.get("validation", False):
-            groups.setdefault(row["training"], {}).setdefault(_rate(setting), []).append(row)
+            groups.setdefault(row["training"], {}).setdefault(str(setting.get("rate", "0.001")), []).append(row)
     found = {}
     for training, by_rate in groups.items():
         rate, rows = max(by_rate.items(), key=lambda item: len(item[1]))
@@ -51,7 +51,3 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
         accuracy = tuple(tuple(row["accuracy"][:epochs]) for row in rows)
         found[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")
     return found
-
-
-def _rate(setting: dict[str, Any]) -> str:
-    return str(setting.get("rate", "0.001"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -73,7 +74,7 @@ class TorchEngine(ABC):
             torch.set_num_threads(1)
         steps, self.compiled = self.workload.steps, variant == "compiled"
         self._chunk = next(n for n in range(min(CHUNK, steps), 0, -1) if steps % n == 0) if self.compiled else steps
-        self._lif, self._li = self.neurons(_compiled if self.compiled else lambda call: call)
+        self._lif, self._li = self.neurons(partial(torch.compile, dynamic=False, fullgraph=False) if self.compiled else lambda call: call)
         self._replay = self._captured() if graphed else None
 
     @abstractmethod
@@ -192,7 +193,3 @@ def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torc
 
 def _zeros(currents: torch.Tensor) -> torch.Tensor:
     return torch.zeros(currents.shape[1:], device=currents.device)
-
-
-def _compiled(call: Any) -> Any:
-    return torch.compile(call, dynamic=False, fullgraph=False)

@@ -38,15 +38,14 @@ def _upper(net: str, results: Results) -> list[Point]:
         note = why_missing(result) or f"{known.watts['GC200']:g} W for {result['step_ms']:.3g} ms (predicted). {known.sources['GC200']}"
         series = "IPU, snnc's program: its share of the machine's power (upper bound, predicted)"
         found.append(Point(series, "predicted", net, joules, note))
-    for step in measured_steps():
-        if "H100" in step.device and step.net == net:
+    for step in (step for step in measured_steps() if step.net == net):
+        x = net + (OTHER if problem_differs(step, results) else "")
+        if "H100" in step.device:
             note = f"{known.watts['H100']:g} W for {step.ms:g} ms (measured {step.date}, {step.device}). {known.sources['H100']}"
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
-            x = net + (OTHER if problem_differs(step, results) else "")
             found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
-        if step.joules is not None and step.net == net:
-            x = net + (OTHER if problem_differs(step, results) else "")
-            note = f"NVML's counter of {step.device}, {step.date}, commit {step.commit}"
+        if step.joules is not None:
+            note = f"NVML's counter of {step.origin}"
             found.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.joules, note))
     return found
 

@@ -38,7 +38,8 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
         result = results.get(matched_row(net).key)
         if result is not None:
             ms = result["step_ms"] if result.get("fits") else None
-            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | _about(result)))
+            about = {"conditions": result["conditions"]} if result.get("conditions") else {}
+            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | about))
         found += gpu_points(results, net, net, rate=False)
     found += [
         Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms, "its activity was not recorded")
@@ -48,7 +49,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
     for step in (step for step in (measured_steps() if measured is None else measured) if step.net in NETS):
         about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
         wrong = problem_differs(step, results)
-        note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
+        note = step.origin + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
         found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
     return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
@@ -61,11 +62,6 @@ def problem_differs(step: MeasuredStep, results: Results) -> str:
         return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))
     usual = next(other.conditions for other in measured_steps() if other.net == step.net)
     return conditions_differ(step.conditions, usual)
-
-
-def _about(result: object) -> dict[str, object]:
-    conditions = result.get("conditions") if isinstance(result, dict) else None
-    return {"conditions": conditions} if conditions else {}
 
 
 FIGURE: Final = Figure(

@@ -61,7 +61,7 @@ def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]
 
 def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
     wrong = conditions_differ(step.conditions, Conditions.from_data(ipu["conditions"])) if "conditions" in ipu else ""
-    note = f"{step.device}, {step.date}, commit {step.commit}, {step.ms:.3g} ms per step"
+    note = f"{step.origin}, {step.ms:.3g} ms per step"
     about = {"net": step.net, "step_ms": step.ms, "conditions": step.conditions.to_data()}
     rate = None if wrong else 1e3 * BATCH / step.ms
     note += f"; not the problem of the prediction: {wrong}" if wrong else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import fmean
 from typing import Any, Final
@@ -30,17 +31,8 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(code_row(t, group, seeds) for t in steps for group in groups)
 
 
-def accuracy_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons per class: test accuracy, %."""
-    return _points(results, lambda result: 100 * fmean(result["accuracy"]))
-
-
-def time_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons per class: milliseconds of an update."""
-    return _points(results, lambda result: float(result["update_ms"]))
-
-
-def _points(results: Results, number: Any) -> tuple[Point, ...]:
+def _points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> tuple[Point, ...]:
+    """Return a line for each number of neurons per class."""
     found = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):
@@ -61,7 +53,7 @@ ACCURACY: Final = Figure(
     "T, steps",
     "test accuracy, %",
     rows,
-    accuracy_points,
+    partial(_points, number=lambda result: 100 * fmean(result["accuracy"])),
     log_x=True,
     log_y=False,
     y_zero=False,
@@ -74,6 +66,6 @@ TIME: Final = Figure(
     "T, steps",
     "ms per update",
     rows,
-    time_points,
+    partial(_points, number=lambda result: float(result["update_ms"])),
     log_x=True,
 )
