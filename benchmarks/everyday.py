@@ -112,7 +112,7 @@ def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density
 
 
 ASSUMED: Final = 0.05
-"""Spikes per neuron and step if nothing is known; :mod:`snnc.compiler.tiles.schedule.capacity` assumes the same."""
+"""Spikes per neuron and step if nothing is known, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:

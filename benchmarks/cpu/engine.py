@@ -70,7 +70,7 @@ class Entry:
     compiled: tuple[str, ...] = ()
     """Variants with a slow compilation that the framework caches on disk, so that an untimed run in advance pays off."""
     precision: str = "float32"
-    """Format of its products' factors; rows are compared with those of the same precision."""
+    """Format of the factors of products; rows are only compared within a precision."""
     alone: bool = False
     """Whether its compiler times kernels on the device: its first step must then run alone there."""
 

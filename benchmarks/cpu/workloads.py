@@ -104,7 +104,7 @@ class Workload:
         return replace(self, steps=min(steps, self.steps), batch=min(batch, self.batch))
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the workload as JSON data."""
         layers = [
             ["dense", x.neurons, x.recurrent] if isinstance(x, DenseLayer) else ["conv", x.channels, x.kernel, x.pool] for x in self.layers
         ]

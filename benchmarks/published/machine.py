@@ -106,7 +106,7 @@ class Machine:
 
     @property
     def serial(self) -> int:
-        """Layers of the fullest chip, whose operations run one after another."""
+        """Largest number of layers on one chip; their operations run one after another."""
         return max(len(self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     def per_tile(self, layer: int) -> int:
@@ -137,7 +137,7 @@ class Machine:
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 
     def broadcast_elementwise(self, values: float) -> float:
-        """Return the same as :meth:`elementwise`, with a broadcast second operand, which naive code first copies."""
+        """Return the tile cycles of :meth:`elementwise` with a broadcast second operand, which naive code first copies."""
         share = {"naive": 1.0, "ideal": 0.0, "mean": 0.5}[self.options.code]
         return self.elementwise(values) + share * self.local_copy(FLOAT * values)
 

@@ -16,7 +16,7 @@ from snnc.driver.activity import measure_activity
 ENERGY_NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "logged-h2-a5")
 QUICK_NETS: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 COUNTED: Final = {True: "of spikes", False: "of all values"}
-"""Values whose products are counted: those of spikes only, or all."""
+"""Which products are counted: those of spikes only, or those of all values."""
 LANES: Final = 8
 """float32 numbers of a vector instruction (AVX2)."""
 HISTORY_ROLES: Final = ("state", "output", "saved")

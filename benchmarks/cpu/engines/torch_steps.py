@@ -176,14 +176,14 @@ class TorchEngine(ABC):
         return self.parameters[name] if scale == 1.0 or self._short is not None else self.parameters[name] * scale
 
     def _currents(self, sums: torch.Tensor, scale: float) -> torch.Tensor:
-        """Scale results of 16-bit products, as float32 in the same kernel."""
+        """Scale the results of 16-bit products; the same kernel converts them to float32."""
         if self._short is None or scale == 1.0:
             return sums
         return sums * torch.full((1,), scale, device=sums.device)
 
 
 def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; `scale` is applied to the latter."""
+    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; the latter are multiplied by `scale`."""
     if recurrent is None:
         return current
     if scale == 1.0:

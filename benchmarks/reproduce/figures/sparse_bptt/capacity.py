@@ -17,7 +17,7 @@ def capacity_row(bound: float | None, epochs: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return both training runs."""
+    """Return the rows of both training runs."""
     return tuple(capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
 
 
