@@ -105,19 +105,12 @@ def _same_values(ours: Response, theirs: Response) -> bool:
 def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
     if rest.membranes:
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
-        impulse = forms[:, 1]
-        thresholds = _thresholds(parameters, forms)
-        for threshold in thresholds:
-            yield from _spiking(impulse, forms, threshold, strict, parameters)
+        named = [np.asarray(parameters["threshold"], np.float64).reshape(-1)] if "threshold" in parameters else []
+        for threshold in (*named, -forms[0, 0]):
+            yield from _spiking(forms[:, 1], forms, threshold, strict, parameters)
         return
     for values in rest.values.values():
-        forms = np.stack(values)
-        yield from _integrators(forms)
-
-
-def _thresholds(parameters: Mapping[str, Array], forms: Array) -> list[Array]:
-    named = [np.asarray(v, np.float64).reshape(-1) for k, v in parameters.items() if k == "threshold"]
-    return [*named, -forms[0, 0]]
+        yield from _integrators(np.stack(values))
 
 
 def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:

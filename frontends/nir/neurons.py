@@ -100,7 +100,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
         Framework whose NIR conventions apply.
     """
     reader = _InterpretedFields(node, dt, dialect)
-    model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
+    model, values = _neuron(reader)
     parameters = {name: _array(values[name], shape) for name in model.parameters}
     start = reader.start() if "v" in model.states else np.zeros(())
     return Population(model, shape, parameters, initial={"v": _array(start, shape)} if start.any() else {})
@@ -168,13 +168,11 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
 
 def _neuron(reader: _InterpretedFields) -> _Found:
     kind = reader.node.type
+    if kind == "Threshold":
+        return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}
     firing = reader.firing if kind in FIRING else None
     if reader.plain():
         return library(kind, firing), {**reader.decays(), **reader.thresholds()}
     model = standard(kind, firing, PLAIN_SYNAPSE if reader.dialect.plain_synapse else SYNAPSE)
     values: dict[str, Array | float] = {"dt": reader.step() if kind in ("I", "IF") else reader.dt, **reader.thresholds()}
     return model, values | {name: reader.value(name) for name in model.parameters if name not in values}
-
-
-def _threshold(reader: _InterpretedFields) -> _Found:
-    return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

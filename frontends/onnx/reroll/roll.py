@@ -318,7 +318,7 @@ class Roller:
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = step_class.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and not _same_signature(node.inputs[0], a) and _same_signature(node.inputs[-1], a)
+            turned = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
             inputs = node.inputs[::-1] if turned else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
@@ -349,22 +349,18 @@ def _holds_spike(node: Node) -> bool:
 
 def _same_with_operands(a: Node, b: Node) -> bool:
     """Return whether two nodes have the same signature and a similar operand."""
-    if not _same_signature(a, b):
+    if a.signature != b.signature:
         return False
     live = [n for n in a.inputs if n.value is None]
     return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
 
 
-def _same_signature(a: Node, b: Node) -> bool:
-    return a.signature == b.signature
-
-
 def _similarity(a: Node, b: Node) -> int:
     """Return how similar two nodes are: their operation, and each operand's constant or operation."""
-    if not _same_signature(a, b):
+    if a.signature != b.signature:
         return 0
     return 1 + sum(
-        n is m or (n.value is None and m.value is None and _same_signature(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True)
+        n is m or (n.value is None and m.value is None and n.signature == m.signature) for n, m in zip(a.inputs, b.inputs, strict=True)
     )
 
 
