@@ -15,7 +15,6 @@ from forked_workers import workers_are_forks  # noqa: F401  # the fixture `forke
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
-from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import command, lines, preparation, ways
 from snnc.benchmarks.cuda.command import CudaBenchOptions
@@ -25,6 +24,7 @@ from snnc.benchmarks.cuda.preparation import prepare_workloads, versions_of
 from snnc.benchmarks.cuda.preparation_process import prepare_here
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
+from snnc.benchmarks.subprocesses import ProcessError
 from snnc.cli import main as cli
 from snnc.errors import BenchError
 
@@ -103,7 +103,7 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
     def full(process, *given):
         tried.append(process.variant)
         if tried.count("right") == 1 and process.variant == "right":
-            raise EngineError("OutOfMemoryError: CUDA out of memory")
+            raise ProcessError("OutOfMemoryError: CUDA out of memory")
         return opened(process, *given)
 
     monkeypatch.setattr(lines, "opened", full)
