@@ -485,6 +485,13 @@ def test_instructions_of_an_ipu_stop_only_the_vertices_that_reach_them(cases, tm
     assert later[0].endswith("codelets.cpp:25: assembly of an IPU (trap 0)")
 
 
+def test_operands_of_assembly_may_be_constants_of_an_ipu(cases, tmp_path):
+    (tmp_path / "zone.cpp").write_text(
+        '#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm("sync %0" : : "i"(TEXCH_SYNCZONE_LOCAL)); } };\n'
+    )
+    assert popc.main([str(tmp_path / "zone.cpp"), "-o", str(tmp_path / "zone.gp")]) == 0
+
+
 def test_errors_besides_assembly_are_reported(cases, tmp_path, capsys):
     (tmp_path / "wrong.cpp").write_text(
         "#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm(\"sync 0x1\"); } };\nint f() { return missing; }\n"
