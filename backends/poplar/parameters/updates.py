@@ -10,9 +10,8 @@ from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.backends.training.moments import moments
 from snnc.compiler.losses.optimizers import SGD
-from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.losses.update_rules import moments, rule_of
 from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

@@ -81,9 +81,9 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     relays = f"{store.buffer}_relays"
     counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
     limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
-    values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
+    remembered: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
     title, sets = "Stores the number of entries of a window.", ("backward_neurons", "backward_rounds")[: 1 + limited]
-    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), values, title, bus.id)
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), remembered, title, bus.id)
     values = {
         "samples": "r.samples",
         "capacity": bus.gradient.capacity,

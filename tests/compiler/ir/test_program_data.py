@@ -102,6 +102,14 @@ def small():
     return lower(net.graph(), loss=LOSS, optimizer=Adam(), steps=3)
 
 
+def test_a_program_with_half_states_comes_back():
+    import snnc
+
+    net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    program = lower(net.graph(), loss=LOSS, optimizer=Adam(), steps=3, half=frozenset({"states", "history"}))
+    assert differences(program, read_again(program)) == []
+
+
 def change(data, *path, to):
     *above, last = path
     for key in above:
