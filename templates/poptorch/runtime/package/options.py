@@ -45,6 +45,8 @@ def chosen_options(args, options):
         )
     options.deviceIterations(args.device_iterations)
     options.Training.gradientAccumulation(args.accumulation)
+    if "statistics" in NETWORK:
+        options.broadcastBuffers(False)  # each replica has its own running statistics; those of the first one are saved
     options.randomSeed(args.seed)
     if args.count_dropped:
         if not NETWORK["limits"] and not NETWORK["counted"]:
