@@ -462,12 +462,3 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
 def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
     """Return the biases of a port's current."""
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
-
-
-__all__ = [
-    "BusSource",
-    "Layer",
-    "Link",
-    "MappedNetwork",
-    "describe",
-]

@@ -10,7 +10,8 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.lowering.window_values import is_window_value
-from snnc.compiler.tiles.partition.split import Ints, Split
+from snnc.compiler.tiles.partition.hypergraph import Ints
+from snnc.compiler.tiles.partition.split import Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,9 @@ class Correspondence:
         found = {}
         for name, place in self.parameters.items():
             if place.whole in values:
-                found[name] = _part_of_array(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
+                whole = np.asarray(values[place.whole])
+                shape = self.split.parameters[name].value.shape
+                found[name] = whole if place.index is None else whole.reshape(-1)[place.index].reshape(shape)
         return found
 
     def names_of_parts(self, names: Collection[str]) -> list[str]:
@@ -77,7 +80,7 @@ class Correspondence:
                 shape = self.whole.parameters[place.whole].value.shape
                 if place.whole not in found:
                     found[place.whole] = np.zeros(shape, values[name].dtype)
-                _write_part(found[place.whole], values[name], place)
+                found[place.whole].reshape(-1)[slice(None) if place.index is None else place.index] = values[name].reshape(-1)
         return found
 
     def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -129,14 +132,6 @@ class Correspondence:
                 if own is not None:
                     found[info.id, own] = values if place.index is None else np.ascontiguousarray(values[:, place.index])
         return found
-
-
-def _part_of_array(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
-    return values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
-
-
-def _write_part(whole: Array, values: Array, place: PlaceInWhole) -> None:
-    whole.reshape(-1)[slice(None) if place.index is None else place.index] = values.reshape(-1)
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:

@@ -43,7 +43,7 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
     """
     problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:
-        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        rows = None if source.external else mask_rows(problem, source, layout.ranges[source.owner])
         searched = rows is not None and source.kind == "spikes"
         if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
             continue
