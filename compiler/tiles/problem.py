@@ -130,7 +130,7 @@ class MappingProblem:
 
     @cached_property
     def requesting_buses(self) -> tuple[Bus, ...]:
-        """Buses whose relays request extra windows."""
+        """Buses whose relays request further windows."""
         return tuple(bus for bus in self.buses if bus.id in self.further.requesting)
 
     @cached_property

@@ -134,7 +134,7 @@ class _Tries:
         return TriedRemedy(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[TriedRemedy]:
-        """Try every option by itself, those with quick plans first."""
+        """Try every option by itself, beginning with options whose plans take little time."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:

@@ -50,12 +50,12 @@ class TileRange:
 
     @property
     def width(self) -> int:
-        """Tiles of one replica."""
+        """Number of tiles of one replica."""
         return len(self.neurons)
 
     @cached_property
     def most_samples(self) -> int:
-        """Samples of the largest replica."""
+        """Number of samples of the largest replica."""
         return max(count for _, count in self.samples)
 
     @cached_property

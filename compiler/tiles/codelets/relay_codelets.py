@@ -79,7 +79,7 @@ def _codelet(
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """Return the class that merges the ids found by workers, or writes windows; backward, these may also contain the gradient support."""
+    """Return the class of vertices that write windows in a pass; with `joins`, they first merge the ids that workers found."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)

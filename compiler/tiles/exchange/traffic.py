@@ -4,8 +4,8 @@ A fragment is contiguous at both the sender and the receiver. The layout of the 
 
 - Deltas are stored by column group (``[groups][batch][...]``): a reader receives one fragment from each column group.
 - Masks and values are stored by tile (``[tiles][batch][...]``): a relay receives one fragment from each tile.
-- A window of events is two fragments (ids, counts) from each relay, a window of values one.
-- Copied weights are one fragment from each column group.
+- A window of events is two fragments (ids, counts) from each relay, a window of values is one fragment.
+- A copy of weights is one fragment from each column group.
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
   from each column group.
 
@@ -118,7 +118,7 @@ class Layout:
 
     @cached_property
     def owned(self) -> tuple[Ownership, ...]:
-        """Copied connections with weights that are trained."""
+        """Connections of :attr:`copied` whose weights are trained."""
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
@@ -274,9 +274,9 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
 
 
 def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
-    """Add the samples of a bus that tiles read; a tile with several readers receives them once.
+    """Add the samples of a bus that tiles of `ranges` receive; a tile that several populations share receives each sample once.
 
-    `window` is the bytes per sample and the fragments per relay.
+    `window` contains the bytes per sample and the number of fragments from a relay.
     """
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
@@ -401,7 +401,7 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, for each size of column group, the number of groups on each tile of a replica, and the elements of `rows` rows in a group."""
+    """Yield, for each size of column group, the number of groups on each tile of a replica, and the number of elements of `rows` rows."""
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
     for columns, number in ((size + 1, larger), (size, groups - larger)):

@@ -107,7 +107,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the columns of each piece in a bundle: the paired columns of each column group, and the last of an odd number."""
+        """Return the number of columns of each piece in a bundle: of each column group the paired columns, then a last single column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):

@@ -159,7 +159,7 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles for float16 weights, for which each worker processes an even number of columns of all rows."""
+    """Return the cycles of :func:`_cycles` for float16 weights, of which each worker processes an even number of columns of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())

@@ -279,7 +279,7 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct ``group * each + index`` of every group without gaps, and return the ranges of ``index * unit`` as well."""
+    """Number the distinct `keys`, ``group * each + index``, of every group without gaps; also return the ranges of ``index * unit``."""
     order = stable_order(keys, groups * each)
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]

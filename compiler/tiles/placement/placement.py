@@ -239,7 +239,7 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
 def _cut(
     weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
 ) -> list[tuple[list[int], int]]:
-    """Fill groups in order; a group ends when its work would exceed `bound`, or its tiles those of a chip."""
+    """Fill groups of layers in order; a group ends where its work would exceed `bound`, or its number of tiles `per_chip`."""
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
     for index, weight in enumerate(weights):

@@ -66,7 +66,7 @@ class Use:
 
 
 def uses(layout: Layout) -> Iterator[Use]:
-    """Yield all codelets of a placement, except those of the reduction's second stage."""
+    """Yield the uses of all classes of codelets in a placement."""
     for layer in layout.problem.network.layers:
         yield from _of_blocks(layout, layer)
         yield from _of_updates(layout, layer)

@@ -25,7 +25,7 @@ class Bus:
 
     @property
     def events(self) -> bool:
-        """Whether it transports ids of spikes, not values."""
+        """Whether the bus transports ids of spikes, not values."""
         return self.source.kind == "spikes"
 
     @property

@@ -60,7 +60,7 @@ def streaming_bytes(layout: Layout) -> tuple[int, ...]:
 
 
 def row_copy(layout: Layout) -> RowCopy:
-    """Price one copy of a row from or to streaming memory."""
+    """Return the predicted cycles of one copy of a row from or to streaming memory."""
     target, copies, cycles = layout.problem.target, 0, 0.0
     shares = row_shares(layout)
     rate = target.streaming.bytes_per_second / target.clock_hz if target.streaming is not None else np.inf
