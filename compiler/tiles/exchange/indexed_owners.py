@@ -64,8 +64,9 @@ class Ownership:
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield, for each replica, the tile, the owner and the number of elements of every piece that a group receives from an owner."""
         where, (group, owner, _, elements) = self.sides[side], self.pieces[side]
+        tile = group_tiles(where)[group]
         for start in where.starts:
-            yield start + group_tiles(where)[group], owner, elements
+            yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: Bools | None = None) -> Bools:
         """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.

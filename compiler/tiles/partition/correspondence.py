@@ -11,7 +11,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.lowering.window_values import is_window_value
 from snnc.compiler.tiles.partition.hypergraph import Ints
-from snnc.compiler.tiles.partition.split import Split
+from snnc.compiler.tiles.partition.split import ArrayPiece, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,19 +157,18 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}
-    parameters, outputs, populations, buffers = {}, {}, {}, {}
-    for parameter in split.parameters.values():
-        piece = found.parameters.get(parameter.label)
-        if is_window_value(parameter.name):
-            place = PlaceInWhole(_window_of_whole(parameter.name, whole, split, found), None)
-        else:
-            place = PlaceInWhole(by_label[parameter.label], None) if piece is None else PlaceInWhole(by_label[piece.whole], piece.index)
-        parameters[parameter.name] = place
-    for output in split.outputs:
-        piece = found.outputs.get(output.label)
-        outputs[output.id] = (
-            PlaceInWhole(output_ids[output.label], None) if piece is None else PlaceInWhole(output_ids[piece.whole], piece.index)
-        )
+
+    def place(names: Mapping[str, str], label: str, piece: ArrayPiece | None) -> PlaceInWhole:
+        return PlaceInWhole(names[label], None) if piece is None else PlaceInWhole(names[piece.whole], piece.index)
+
+    parameters = {
+        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, found), None)
+        if is_window_value(p.name)
+        else place(by_label, p.label, found.parameters.get(p.label))
+        for p in split.parameters.values()
+    }
+    outputs = {o.id: place(output_ids, o.label, found.outputs.get(o.label)) for o in split.outputs}
+    populations, buffers = {}, {}
     for info in split.populations:
         piece = found.populations.get(info.label)
         of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)

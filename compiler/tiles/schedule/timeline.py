@@ -128,7 +128,7 @@ class EventTimeline:
 
     def active(self, first: int, since: int = 0) -> Floats:
         """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
-        return self._memo.get(("active", f"{first} {since}"), lambda: self._active(first, since))
+        return self._memo.get(("active", first, since), lambda: self._active(first, since))
 
     def _active(self, first: int, since: int) -> Floats:
         steps = np.ones((self._batches, self.problem.steps, 1))
@@ -158,7 +158,7 @@ class EventTimeline:
 
     def rounds(self, *, backward: bool) -> Ints:
         """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""
-        return self._memo.get(("rounds", str(backward)), lambda: self._rounds(self.problem.limited(backward=backward), backward))
+        return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
         found = np.zeros(len(self.chosen), dtype=np.int64)
@@ -173,7 +173,7 @@ class EventTimeline:
 
         In the backward pass, they process the windows from number 1 on; in the forward pass, all windows but the last.
         """
-        return self._memo.get(("further", str(backward)), lambda: self._further_rounds(backward))
+        return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
