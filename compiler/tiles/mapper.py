@@ -304,7 +304,7 @@ def _promising(found: Iterable[Search]) -> list[Search]:
 
 
 def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
-    """Plan a changed request and return the bytes of the fullest tile, in the fastest plan (quick: any) or in the smallest misfit."""
+    """Plan a changed request; return the bytes of the fullest tile in the fastest plan (if quick, in any plan) or smallest misfit."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refine_all(_candidates(found, request), effort).price_exactly()).best
     if best is not None:

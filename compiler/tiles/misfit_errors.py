@@ -44,7 +44,7 @@ def misfit_error(
         tile, needed = memory.tile, memory.largest
         phase = memory.phase_of(tile)
         category, size = largest_category(memory.at_peak, tile)
-        owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
+        owners = [layer for layer in problem.network.layers if tile in layout.ranges[layer.id].tiles]
         label = owners[0].label if owners else ""
         who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
         what = _what(layout, tile, category, size)

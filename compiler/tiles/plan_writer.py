@@ -17,7 +17,7 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 from snnc.compiler.tiles.prediction.passes import runs_of_parts
 from snnc.compiler.tiles.prediction.training_step import cycles_by_tile, phase, supersteps
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.buses import Bus, sequence_bytes
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.search.search import Priced
 from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 
@@ -35,7 +35,7 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
         training=problem.training,
         interval=problem.schedule.interval,
         iterations=problem.schedule.iterations(problem.steps),
-        populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
+        populations=tuple(_population(problem, layer, layout.ranges[layer.id]) for layer in problem.network.layers),
         buses=tuple(_bus(layout, bus) for bus in problem.buses),
         connections=tuple(_connection(layout, link) for link in problem.network.links),
         activity=dict(problem.activity),
@@ -95,8 +95,7 @@ def host_bytes(problem: MappingProblem) -> int:
     each *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        size = sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
-        each += times["forward"] * turns * size
+        each += times["forward"] * turns * problem.sequence_bytes(source, problem.steps_stored(source))
     return problem.batch * each
 
 

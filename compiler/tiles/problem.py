@@ -17,7 +17,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, sample_groups
 from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
-from snnc.compiler.tiles.schedule.buses import Bus, store_bytes, store_lives
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, Bus, bit_words, id_bytes, whole_words
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
@@ -130,7 +130,7 @@ class MappingProblem:
 
     @cached_property
     def requesting_buses(self) -> tuple[Bus, ...]:
-        """Buses whose relays request extra windows."""
+        """Buses whose relays request further windows."""
         return tuple(bus for bus in self.buses if bus.id in self.further.requesting)
 
     @cached_property
@@ -146,15 +146,46 @@ class MappingProblem:
     @cached_property
     def store_sizes(self) -> Mapping[BusSource, int]:
         """Bytes per sample on a relay, by source."""
-        sizes = {source: self.steps_stored(source) for source in self.network.sources}
-        return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
+        return {source: sum(lives.values()) for source, lives in self.store_lives.items()}
 
     @cached_property
     def store_lives(self) -> Mapping[BusSource, Mapping[str, int]]:
         """Bytes per sample on a relay, by source and lifetime."""
-        steps = {source: self.steps_stored(source) for source in self.network.sources}
-        found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
-        return {source: self.sizes_between_programs(lives) for source, lives in found.items()}
+        return {source: self.sizes_between_programs(self._store_lives(source)) for source in self.network.sources}
+
+    def _store_lives(self, source: BusSource) -> dict[str, int]:
+        """Return the bytes of a sample's sequence, of the ids that workers find in the masks of a step, and of the windows of its buses."""
+        buses = self.buses_of(source)
+        returning = [bus for bus in buses if bus.id in self.windowed_buses]
+        searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
+        return {
+            "sequence": self.sequence_bytes(source, self.steps_stored(source)),
+            # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
+            "forward": searched + sum(bus.window_bytes for bus in returning),
+            "windows": sum(bus.window_bytes for bus in buses if bus.id not in self.windowed_buses),
+            "gradient windows": sum(bus.support_bytes for bus in returning),
+            "returned windows": sum(bus.returned_bytes for bus in returning),
+        }
+
+    def sequence_bytes(self, source: BusSource, steps: int, *, bits: bool | None = None) -> int:
+        """Return the bytes of one sample's values or spikes of `steps` steps (one step for a static input).
+
+        For an input, these are the bytes that the host streams. Spikes are stored as a list of ids per step, or with `bits` as one bit per
+        value; None: as the relays of `source` store them.
+        """
+        slots = 1 if source.static else steps
+        if source.kind != "spikes":
+            return slots * source.width * 4
+        if source in self.bits if bits is None else bits:
+            return slots * 4 * bit_words(source.width)
+        counts = 2 if any(bus.id in self.windowed_buses for bus in self.buses_of(source)) else 1
+        return slots * (self.ids_stored(source) * id_bytes(source) + COUNT_BYTES * counts)
+
+    def ids_stored(self, source: BusSource) -> int:
+        """Return the maximum number of ids that relays store in a step: in mode "exact" the width, in mode "drop" the largest capacity."""
+        buses = self.buses_of(source)
+        support = [bus.gradient_capacity for bus in buses if bus.id in self.windowed_buses]
+        return whole_words(source.width if self.mode == "exact" else max([bus.capacity for bus in buses] + support), source.width)
 
     @property
     def repeats_forward(self) -> bool:

@@ -134,16 +134,15 @@ class _Tries:
         return TriedRemedy(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[TriedRemedy]:
-        """Try every option by itself, those with quick plans first."""
+        """Try every option by itself, beginning with options whose plans take little time."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:
             yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
         yield from self._capacity()
-        yield from self._number("batch", self.request.batch)
-        yield from self._number("steps", self.request.steps)
-        yield from self._dropping()
-        yield from self._optimizer()
+        for change in (partial(self._fewer, "batch"), partial(self._fewer, "steps"), partial(self._dropped, always=True), self._plain):
+            found = change(self.request, ())
+            yield from () if found is None else (found,)
         yield from self._machine()
 
     def together(self) -> Iterator[TriedRemedy]:
@@ -163,27 +162,27 @@ class _Tries:
         if last is not None and len(options) > 1:
             yield last
 
-    def _dropped(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        size = _usual_capacity(request)
-        if request.mode == "drop" or size is None:
+    def _dropped(self, request: MappingRequest, before: Options, *, always: bool = False) -> TriedRemedy | None:
+        """Try smaller windows that drop events beyond their capacity; `always`: also windows of the present size."""
+        events = [bus.capacity for bus in next(request.problems()).buses if bus.events]
+        if request.mode == "drop" or not events:
+            return None
+        size = _usual_capacity(request) or (max(events) if always else None)
+        if size is None:
             return None
         return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
     def _plain(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try plain gradient descent, which has no moments."""
         return self._try(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        """Try the largest number of samples or steps that fits, or the smallest possible one if none fits."""
         now = getattr(request, name)
         if now <= _unit(request, name):
             return None
         value, result = self._largest(request, name, now)
         return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
-
-    def _number(self, name: str, now: int) -> Iterator[TriedRemedy]:
-        """Yield the largest number that fits, else the smallest possible one."""
-        if now > _unit(self.request, name):
-            value, result = self._largest(self.request, name, now)
-            yield TriedRemedy(((f"--{name}", str(value)),), _with(self.request, name, value), result)
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
         """Return the largest number that fits, by bisection; the first guess interpolates the bytes linearly between 1 and `now`."""
@@ -226,20 +225,6 @@ class _Tries:
         size = _usual_capacity(self.request)
         if self.request.mode == "exact" and size is not None:
             yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
-
-    def _dropping(self) -> Iterator[TriedRemedy]:
-        """Try smaller windows that drop events beyond their capacity."""
-        events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
-        if self.request.mode == "drop" or not events:
-            return
-        size = _usual_capacity(self.request) or max(events)
-        changed = replace(self.request, capacity=size, mode="drop")
-        yield self._try(changed, ("--mode", "drop"), ("--capacity", str(size)))
-
-    def _optimizer(self) -> Iterator[TriedRemedy]:
-        """Try plain gradient descent, which has no moments."""
-        if self.request.network.moments:
-            yield self._try(_without_moments(self.request), ("--optimizer", "sgd"))
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,7 +21,6 @@ from snnc.compiler.tiles.plan_writer import host_bytes
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import windows_work
 from snnc.compiler.tiles.request import MappingRequest
-from snnc.compiler.tiles.schedule.buses import sequence_bytes
 from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
@@ -34,20 +34,21 @@ PART: Final = 0.5
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
     """Search without packed rows of weights and, if nothing fits, with them."""
-    found = _without_packing(request, strategy, placer, quick=quick)
-    if any_fits(found) or strategy != SNNC or not _may_pack(request):
-        return found
-    packed = _without_packing(replace(request, packed=True), strategy, placer, quick=quick)
-    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+    return _packed_if_needed(request, partial(_without_packing, strategy=strategy, placer=placer, quick=quick), able=strategy == SNNC)
 
 
 def quick_searches(request: MappingRequest) -> list[Search]:
     """Search for the first placements that fit, with packed rows of weights if none fits without."""
-    found = _quick_without_packing(request)
-    if not any_fits(found) and _may_pack(request):
-        packed = _quick_without_packing(replace(request, packed=True))
-        return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
-    return found
+    return _packed_if_needed(request, _quick_without_packing)
+
+
+def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
+    """Return the searches of `request`; if nothing fits, those with packed rows of weights if they come closer to fitting."""
+    found = search(request)
+    if any_fits(found) or not able or not _may_pack(request):
+        return found
+    packed = search(replace(request, packed=True))
+    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
 
 
 def any_fits(found: Iterable[Search]) -> bool:
@@ -216,8 +217,7 @@ def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
 
 
 def _bytes(problem: MappingProblem, source: BusSource, *, bits: bool = False) -> int:
-    some = {source} if bits else set[BusSource]()
-    return sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, problem.windowed_buses, some)
+    return problem.sequence_bytes(source, problem.steps_stored(source), bits=bits)
 
 
 def _must(problem: MappingProblem, source: BusSource) -> bool:

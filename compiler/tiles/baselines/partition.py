@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.tiles.baselines.assignment import Assignment, split_layers
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.errors import NoPartitionerError
-from snnc.compiler.tiles.partition.child_process import ask
+from snnc.compiler.tiles.partition.child_process import run_partitioner
 
 MAX_EDGES: Final = 4_000_000
 """Maximum number of edges of a graph; beyond it, nodes are longer runs of neurons."""
@@ -94,7 +94,7 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
         )
     start, neighbours, edges = make_graph(runs, flows)
     work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
-    parts = ask(
+    parts = run_partitioner(
         "metis",
         start=start,
         neighbours=neighbours,

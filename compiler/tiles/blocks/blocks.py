@@ -61,9 +61,9 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in order, and the number of each row among these; numbers are at least 0.
+    """Return the index of one instance of each distinct row, in ascending order, and for each row its index among the distinct rows.
 
-    Same result as ``np.unique(axis=0)``, but sorts a single code per row.
+    The numbers are at least 0. The result is that of ``np.unique(axis=0)``, but this function sorts a single code per row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):

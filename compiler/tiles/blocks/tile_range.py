@@ -50,12 +50,12 @@ class TileRange:
 
     @property
     def width(self) -> int:
-        """Tiles of one replica."""
+        """Number of tiles of one replica."""
         return len(self.neurons)
 
     @cached_property
     def most_samples(self) -> int:
-        """Samples of the largest replica."""
+        """Number of samples of the largest replica."""
         return max(count for _, count in self.samples)
 
     @cached_property
@@ -77,11 +77,6 @@ class TileRange:
         """Return the tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
-    def index_of(self, replica: int, tile: int) -> int | None:
-        """Return the index of `tile` among the tiles of a replica; None if it is not one of them."""
-        index = tile - self.starts[replica]
-        return index if 0 <= index < self.width else None
-
     def contains(self, tiles: Ints) -> Bools:
         """Return [tiles, replicas]: whether each tile belongs to each replica."""
         starts = self._order[0]
@@ -93,11 +88,6 @@ class TileRange:
         first = np.array([first for first, _ in self.samples], dtype=np.int64)
         counts = np.array([count for _, count in self.samples], dtype=np.int64)
         return np.asarray(self.starts, dtype=np.int64), first, first + counts
-
-    def replica_of(self, tile: int) -> int | None:
-        """Return the replica on `tile`; None if the population has no neurons there."""
-        found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
-        return found if found >= 0 and tile < self.starts[found] + self.width else None
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """Return the number of samples ``[first, stop)`` that each of `tiles` processes; the arrays have equal lengths."""
@@ -145,12 +135,6 @@ class ScatteredRange(TileRange):
         """All tiles."""
         return self.places
 
-    def index_of(self, replica: int, tile: int) -> int | None:
-        """Return the index of `tile` among the tiles; None if it is not one of them."""
-        del replica
-        index = int(np.searchsorted(self.places, tile))
-        return index if index < len(self.places) and self.places[index] == tile else None
-
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """See :class:`TileRange`: all samples on each of `places`."""
         return np.where(np.isin(tiles, self.places), stop - first, 0)
@@ -158,7 +142,3 @@ class ScatteredRange(TileRange):
     def contains(self, tiles: Ints) -> Bools:
         """See :class:`TileRange`."""
         return np.isin(tiles, self.places)[:, None]
-
-    def replica_of(self, tile: int) -> int | None:
-        """0 if the population is on `tile`, else None."""
-        return None if self.index_of(0, tile) is None else 0

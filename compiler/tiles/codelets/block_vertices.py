@@ -306,21 +306,21 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
-def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
+def _past(name: str, way: FieldKind, contents: str = "a state of all steps") -> FieldSpec:
     """Return a field of float16 values, padded to whole words."""
-    return run(way, "half", name, holds, align=4)
+    return run(way, "half", name, contents, align=4)
 
 
-def _state(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
+def _state(layer: Layer, i: int, way: FieldKind, contents: str) -> FieldSpec:
     if layer.kernel.states[i] in layer.kernel.halves:
-        return _past(f"state{i}", way, holds)
-    return run(way, "float", f"state{i}", holds)
+        return _past(f"state{i}", way, contents)
+    return run(way, "float", f"state{i}", contents)
 
 
-def _saved(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
+def _saved(layer: Layer, i: int, way: FieldKind, contents: str) -> FieldSpec:
     if layer.kernel.saved[i] in layer.kernel.rounded:
-        return _past(f"saved{i}", way, holds)
-    return run(way, "float", f"saved{i}", holds)
+        return _past(f"saved{i}", way, contents)
+    return run(way, "float", f"saved{i}", contents)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:
@@ -328,8 +328,8 @@ def _partials(link: BlockLink) -> Iterator[FieldSpec]:
     yield run("inout", "float", f"partial{link.index}", "partial products of the window's entries")
 
 
-def _parameter(name: str, holds: str, shared: bool) -> FieldSpec:
-    return one("input", "float", name, holds) if shared else run("input", "float", name, holds)
+def _parameter(name: str, contents: str, shared: bool) -> FieldSpec:
+    return one("input", "float", name, contents) if shared else run("input", "float", name, contents)
 
 
 def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
@@ -367,8 +367,8 @@ def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec
     """Yield the deltas of a target, and the weights of its connection as stored on the source's tiles."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
     if link.half:
-        holds = "weights, in rows of even length" if link.dense else "weights"
-        weight = run("input", "half", f"weight{i}", holds, align=4 * link.dense)
+        contents = "weights, in rows of even length" if link.dense else "weights"
+        weight = run("input", "half", f"weight{i}", contents, align=4 * link.dense)
     if form is not None:
         yield from _table(i, form)
         yield delta

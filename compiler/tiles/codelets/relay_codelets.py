@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.buses import Bus, ids_stored
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.vertices.relay_vertices import (
     StoredSpikes,
     id_type,
@@ -60,7 +60,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
 def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
     """Return the form in which relays store the spikes of a source."""
     support = source in problem.windowed
-    room = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
+    room = problem.ids_stored(source)
     limited = problem.mode == "drop" and not source.external and source not in problem.bits
     return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width, limited)
 
@@ -79,7 +79,7 @@ def _codelet(
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """Return the class that merges the ids found by workers, or writes windows; backward, these may also contain the gradient support."""
+    """Return the class of vertices that write windows in a pass; with `joins`, they first merge the ids that workers found."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)

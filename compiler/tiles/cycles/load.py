@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, Values
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -88,12 +88,9 @@ class Load:
         `loops` returns the loops of the vertices on a tile, given the index of the tile in `tiles`.
         """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
-        if np.ndim(number) == 0:
-            times: Any = int(number)
-        else:
-            times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
+        times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
         if each.size == 1:
-            chosen = where if np.ndim(times) == 0 and times == 1 else np.repeat(where, times)
+            chosen = np.repeat(where, times)
             self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1), loops=loops)
             return
         different, first, kind = np.unique(np.broadcast_to(each, where.shape), return_index=True, return_inverse=True)
@@ -138,7 +135,7 @@ class Load:
         return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._number))
 
     def _rows(self, kinds: Ints) -> Floats:
-        """[kinds, iterations]: cycles of some kinds, ascending."""
+        """Return [kinds, iterations]: the cycles of `kinds`, which are ascending."""
         found: Floats = np.zeros((len(kinds), max((part.shape[1] for part in self._cycles), default=1)))
         edges = np.cumsum([0, *(len(part) for part in self._cycles)])
         places = np.searchsorted(kinds, edges)
@@ -179,7 +176,7 @@ class Load:
         alone = np.zeros(self._number, dtype=bool)
         alone[kind[~others]] = True
         longest: Any = 0.0
-        for part, mine in self._of_parts(alone):
+        for part, mine in zip(self._cycles, np.split(alone, np.cumsum([len(part) for part in self._cycles])[:-1]), strict=True):
             some = part if mine.all() else part[mine]
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
@@ -189,13 +186,6 @@ class Load:
             groups = self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present))
             longest = np.maximum(longest, groups.makespans.max(axis=0))
         return float(longest.mean())
-
-    def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
-        """Yield the cycles that were added together, and which of their kinds are among `kinds`."""
-        first = 0
-        for part in self._cycles:
-            yield part, kinds[first : first + len(part)]
-            first += len(part)
 
     @property
     def busiest_tile(self) -> int:

@@ -21,7 +21,6 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import GradientPlan, PartialSum, Relay
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
-from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_window, reduce_partials
@@ -64,17 +63,12 @@ class Job:
     """Worker cycles of its sums."""
 
 
-def returning(problem: MappingProblem, bus: Bus) -> tuple[Link, ...]:
-    """Return the links that read `bus` and send the gradient of its source back in windows."""
-    return problem.returned.get(bus.id, ())
-
-
 def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
     """Return the tile of every column group that computes partial products for `bus`, in the order connection, tile, neuron.
 
     The keys are ranges of samples (first, count): the largest that are not split between replicas of a target.
     """
-    targets = [ranges[link.target] for link in returning(problem, bus)]
+    targets = [ranges[link.target] for link in problem.returned[bus.id]]
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
     found = {}
     for first, stop in pairwise(edges):

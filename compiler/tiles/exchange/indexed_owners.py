@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Ints, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 from snnc.compiler.tiles.indexed.map_cuts import Side
@@ -38,7 +37,7 @@ class Ownership:
         )  # fmt: skip
 
     @cached_property
-    def halves(self) -> npt.NDArray[np.bool_]:
+    def halves(self) -> Bools:
         """For each owner, whether its elements are float16: weights may be float16, biases are float32."""
         return (self.owners.first < self.indexed.map.weights) & self.link.half
 
@@ -52,37 +51,24 @@ class Ownership:
         """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of their positions."""
         return self.indexed.map.reordered
 
-    @cached_property
-    def target_pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """See :meth:`_pieces`."""
-        return self._pieces("target", self.target)
+    @property
+    def sides(self) -> dict[Side, TileRange]:
+        """Tile ranges of the populations whose groups use the weights."""
+        return {"target": self.target} if self.source is None else {"target": self.target, "source": self.source}
 
     @cached_property
-    def source_pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """See :meth:`_pieces`."""
-        assert self.source is not None
-        return self._pieces("source", self.source)
-
-    @cached_property
-    def target_uses(self) -> tuple[Ints, Ints, Ints]:
-        """See :meth:`uses`."""
-        return self._uses("target", self.target)
-
-    @cached_property
-    def source_uses(self) -> tuple[Ints, Ints, Ints]:
-        """See :meth:`uses`."""
-        assert self.source is not None
-        return self._uses("source", self.source)
+    def pieces(self) -> dict[Side, tuple[Ints, Ints, Ints, Ints]]:
+        """By side: group, owner, first element and number of elements of every piece that a replica's group receives from an owner."""
+        return {side: self._pieces(side, where) for side, where in self.sides.items()}
 
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield, for each replica, the tile, the owner and the number of elements of every piece that a group receives from an owner."""
-        where = self.target if side == "target" else self.source
-        assert where is not None
-        tile, owner, elements = self.target_uses if side == "target" else self.source_uses
+        where, (group, owner, _, elements) = self.sides[side], self.pieces[side]
+        tile = group_tiles(where)[group]
         for start in where.starts:
             yield start + tile, owner, elements
 
-    def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+    def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: Bools | None = None) -> Bools:
         """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
 
         Two uses form one piece if they move between the same two tiles and are adjacent in the memory of the sender. With `single`, groups
@@ -90,21 +76,18 @@ class Ownership:
         between the groups). Without `single`, owners send; they store elements in the order of their numbers.
         """
         tile, owner, _ = uses
-        where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
-        assert where is not None
-        group, _, first, elements = self.target_pieces if side == "target" else self.source_pieces
+        home, (group, _, first, elements) = self.owners.tile[owner], self.pieces[side]
         if single is None:
             # Float16 weights of an owner fill whole words, and biases are in a different array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
             follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:
-            follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
+            follows = (np.diff(group) == 0) | single[group_tiles(self.sides[side])[group[:-1]]]
         found = np.zeros(len(tile), dtype=bool)
         found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the group, owner, first element and number of elements of every piece that a replica's group receives from an owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -114,10 +97,6 @@ class Ownership:
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
         begin = np.maximum(used.first[piece], first)
         return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin
-
-    def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        group, owner, _, elements = self.target_pieces if side == "target" else self.source_pieces
-        return group_tiles(where)[group], owner, elements
 
 
 def group_tiles(where: TileRange) -> Ints:

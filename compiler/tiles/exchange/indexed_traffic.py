@@ -9,14 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sample_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, column_groups, sample_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
-from snnc.compiler.tiles.indexed.map_cuts import Side
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
 from snnc.compiler.tiles.mapped.network import Layer, Link
@@ -36,7 +34,7 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if link.indexed is not None and link.input_gradient:
                 rows.setdefault((link.target, link.port), []).append(link)
         for target, links in rows.items():
-            reader = layout.range_of(layer)
+            reader = layout.ranges[layer.id]
             if not layout.exact:
                 for link in links:
                     _estimate_rows(layout, traffic, link, layer, target in whole)
@@ -51,14 +49,14 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
 def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
     """Add the expected number of rows; rows of different connections are assumed to differ."""
     assert link.indexed is not None
-    reader, times = layout.range_of(layer), (not whole) + link.chooses
+    reader, times = layout.ranges[layer.id], (not whole) + link.chooses
     amounts = layout.holdings(layer)(link.indexed, "source").total
     traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
     """Add the rows of the target of `links` that the tiles of `reader` read, each once."""
-    writer = layout.range_by_id(links[0].target)
+    writer = layout.ranges[links[0].target]
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
     begins = np.ones(len(row), bool)  # consecutive rows of one tile are sent in one piece
@@ -144,19 +142,18 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
     """
     copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
     for found in copied:
-        sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
-        for side in sides:
+        for side in found.sides:
             for tile, owner, elements in found.uses(side):
                 mine, away = found.sizes[owner] == size, tile != found.owners.tile[owner]
                 moved, stay = mine & away, mine & ~away
                 joined = found.joined(side, (tile, owner, elements))[moved]
                 _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
                 stays += np.bincount(tile[stay], size * elements[stay], len(stays))
-        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(sides))
+        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(found.sides))
     return bool(copied)
 
 
-def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
+def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: Bools) -> None:
     """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is no separate fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))

@@ -15,22 +15,19 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import BusPlan, LayerFlow, Plan, PlanTraffic, Relay
 from snnc.compiler.machines.chip_links import Flows, Routes
-from snnc.compiler.tiles.blocks.grouping import mask_unit
+from snnc.compiler.tiles.blocks.grouping import Floats, mask_unit
 from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
+from snnc.compiler.tiles.exchange.traffic import common
 from snnc.compiler.tiles.mapped.learned import learned_elements
 from snnc.compiler.tiles.mapped.network import MappedNetwork
-from snnc.compiler.tiles.schedule.buses import whole_words
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, whole_words
 
-Floats = npt.NDArray[np.float64]
 Span: TypeAlias = tuple[int, int]
 """Samples ``[first, stop)``."""
-COUNT = 4
-"""Bytes of the number of ids in a window."""
 KINDS = (
     "spikes to relays",
     "windows",
@@ -267,7 +264,7 @@ class _Count:
                 reading[reads.tiles] = True
                 first, stop = reads.first, reads.first + reads.count
                 for writes in (other for other in writer.groups if other.first < stop and first < other.first + other.count):
-                    sizes = FLOAT * _shared(first, reads.count, writes.first, writes.count) * writer.neurons[writes.at]
+                    sizes = FLOAT * common((first, reads.count), (writes.first, writes.count)) * writer.neurons[writes.at]
                     own = self.by_chip(writes.tiles, sizes * reading[writes.tiles])
                     sent = self.by_chip(writes.tiles, sizes)
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
@@ -333,19 +330,14 @@ def window_bytes(bus: BusPlan) -> int:
     """Return the bytes of one sample's window: ids (16 bits if these suffice) in whole words and a count, or all values."""
     if bus.kind == "values":
         return FLOAT * bus.width
-    return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
+    return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT_BYTES
 
 
 def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
     """Return the relays with some of the samples ``[first, first + count)`` and the number of these; relays are sorted by sample."""
     begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
     end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
-    return [(relay, _shared(relay.sample, relay.samples, first, count)) for relay in relays[begin:end]]
-
-
-def _shared(first: int, count: int, other: int, others: int) -> int:
-    """Return the number of samples that two ranges have in common."""
-    return max(0, min(first + count, other + others) - max(first, other))
+    return [(relay, common((relay.sample, relay.samples), (first, count))) for relay in relays[begin:end]]
 
 
 def _not_received(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:

@@ -36,7 +36,7 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
-    where = layout.range_by_id(problem.network.loss_layer)
+    where = layout.ranges[problem.network.loss_layer]
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
     # Records lie group by group, so those of a sample are adjacent only on tiles with one sample.
     pieces = np.where(where.tile_samples == 1, np.minimum(groups, 1), groups)

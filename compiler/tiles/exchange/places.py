@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.plan import Block, Plan
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
 
 FREE, RELAYED = -1, -2
 """Markers of tiles without neurons: FREE tiles are unused, RELAYED tiles have only relays and losses."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +36,18 @@ class LayerPlace:
     ----------
     tiles
         The tiles, ascending; the other arrays are parallel to them.
-    neurons, pieces, words
-        Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word has the bits of
-        32 neurons of one column group, and every tile has as many words as the fullest one needs.
-    first_sample, samples
-        First sample, and number of samples, of each tile.
+    neurons
+        Neurons of each tile.
+    words
+        32-bit words of a tile's spike masks for one sample. A word has the bits of 32 neurons of one column group, and every tile has as
+        many words as the fullest tile needs.
     groups
         The replicas, by sample.
     """
 
     tiles: Ints
     neurons: Ints
-    pieces: Ints
     words: Ints
-    first_sample: Ints
-    samples: Ints
     groups: tuple[BatchGroup, ...]
 
 
@@ -112,11 +107,11 @@ def _layer(blocks: Sequence[Block]) -> LayerPlace:
     np.minimum.at(start, at, table[:, 3])
     np.maximum.at(stop, at, table[:, 3] + table[:, 4])
     _, once = np.unique(table[:, :2], axis=0, return_index=True)
-    neurons, pieces = (np.zeros(len(tiles), dtype=np.int64) for _ in range(2))
+    neurons = np.zeros(len(tiles), dtype=np.int64)
     np.add.at(neurons, at[once], table[once, 2])
-    np.add.at(pieces, at[once], 1)
-    words = np.full(len(tiles), pieces.max(initial=0) * -(-table[:, 2].max(initial=0) // 32))
+    groups_of_tile = np.bincount(at[once], minlength=len(tiles))
+    words = np.full(len(tiles), groups_of_tile.max(initial=0) * ceil_div(table[:, 2].max(initial=0), 32))
     spans = np.unique(np.stack([start, stop], axis=1), axis=0)
     places = (np.flatnonzero((start == a) & (stop == b)) for a, b in spans)
     groups = tuple(BatchGroup(int(a), int(b - a), tiles[at], at) for (a, b), at in zip(spans, places, strict=True))
-    return LayerPlace(tiles, neurons, pieces, words, start, stop - start, groups)
+    return LayerPlace(tiles, neurons, words, groups)

@@ -4,8 +4,8 @@ A fragment is contiguous at both the sender and the receiver. The layout of the 
 
 - Deltas are stored by column group (``[groups][batch][...]``): a reader receives one fragment from each column group.
 - Masks and values are stored by tile (``[tiles][batch][...]``): a relay receives one fragment from each tile.
-- A window of events is two fragments (ids, counts) from each relay, a window of values one.
-- Copied weights are one fragment from each column group.
+- A window of events is two fragments (ids, counts) from each relay, a window of values is one fragment.
+- A copy of weights is one fragment from each column group.
 - Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
   from each column group.
 
@@ -29,7 +29,7 @@ from snnc.compiler.ir.plan import Relay
 from snnc.compiler.machines.chip_links import Flows
 from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
 from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
-from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.exchange.gradient_windows import BusReduction, reductions
@@ -118,7 +118,7 @@ class Layout:
 
     @cached_property
     def owned(self) -> tuple[Ownership, ...]:
-        """Copied connections with weights that are trained."""
+        """Connections of :attr:`copied` whose weights are trained."""
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
@@ -154,14 +154,6 @@ class Layout:
         """Yield the sizes of the blocks of `layer`, with their number on each of its tiles."""
         where, workers = self.ranges[layer.id], self.problem.target.workers
         return shapes(where.cut, where.tile_neurons, where.tile_samples, workers, pairs=self.problem.network.half_deltas)
-
-    def range_of(self, layer: Layer) -> TileRange:
-        """Return the tile range of `layer`."""
-        return self.ranges[layer.id]
-
-    def range_by_id(self, name: str) -> TileRange:
-        """Return the tile range of the population with the id `name`."""
-        return self.ranges[name]
 
     def chips_of(self, tiles: Ints) -> Sequence[int]:
         """Return the chips of `tiles`; both are in ascending order."""
@@ -238,7 +230,7 @@ def masks_to_relays(layout: Layout) -> ExchangeTraffic:
     """Return the exchange before F1: relays receive the spike masks, or values, of populations for their samples."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layout.problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         for source in layer.sent:
             row = FLOAT * mask_rows(layout.problem, source, where).row_words
             _gather(layout, traffic, where, layout.relays[source], row)
@@ -268,7 +260,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraf
         readers = problem.readers(bus, backward=backward)
         if readers:
             size = problem.backward_bytes(bus) if backward else bus.window_bytes
-            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
+            _multicast(layout, traffic, bus, [layout.ranges[layer.id] for layer in readers], (size, 2 if bus.events else 1))
     return traffic
 
 
@@ -277,14 +269,14 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
         for bus in layout.problem.returned_buses(layer):
-            _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
+            _multicast(layout, traffic, bus, [layout.ranges[layer.id]], (bus.returned_bytes, 3))
     return traffic
 
 
 def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
-    """Add the samples of a bus that tiles read; a tile with several readers receives them once.
+    """Add the samples of a bus that tiles of `ranges` receive; a tile that several populations share receives each sample once.
 
-    `window` is the bytes per sample and the fragments per relay.
+    `window` contains the bytes per sample and the number of fragments from a relay.
     """
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
@@ -329,10 +321,10 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     for layer in problem.network.layers:
         for target, port in problem.whole_deltas_into(layer):
             size = problem.delta_bytes(target, port)
-            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target), size)
-            readers.setdefault((target, port), []).append(layout.range_of(layer))
+            _read_all(traffic, layout.ranges[layer.id], layout.ranges[target], size)
+            readers.setdefault((target, port), []).append(layout.ranges[layer.id])
     for (target, port), ranges in readers.items() if layout.several_chips else ():
-        writer, size = layout.range_by_id(target), problem.delta_bytes(target, port)
+        writer, size = layout.ranges[target], problem.delta_bytes(target, port)
         sent = [
             (chip, samples, float(size * neurons))
             for replica, samples in enumerate(writer.samples)
@@ -342,7 +334,7 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
+def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
     """Add the values of `writer`, `size` bytes each, that every tile of `reader` reads for its samples and does not store itself."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
@@ -396,7 +388,7 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
             _replicas_over_links(layout, traffic, where, (size * owned).astype(np.float64), gathers=gathers)
 
 
-def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:
+def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
     """Return the number of contiguous pieces in the shares of `number` column groups of one size, ``[replicas][tiles]``.
 
     Column groups of a tile are adjacent in memory, so groups that one replica owns completely (biases of one or two neurons) form one
@@ -409,7 +401,7 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bo
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, for each size of column group, the number of groups on each tile of a replica, and the elements of `rows` rows in a group."""
+    """Yield, for each size of column group, the number of groups on each tile of a replica, and the number of elements of `rows` rows."""
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
     for columns, number in ((size + 1, larger), (size, groups - larger)):

@@ -37,7 +37,7 @@ def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
     """Return the exchange in which replicas gather their shares of the gradients, and one tile the gradients of scalar parameters."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for layer in problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         for rows in learned_rows(layer):
             between_replicas(layout, traffic, where, rows, gathers=True)
         if learned_scalars(layer):
@@ -63,7 +63,7 @@ def _add_rates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
     updates = np.zeros(layout.problem.target.tiles, dtype=bool)
     for layer in layout.problem.network.layers:
         if learned_rows(layer):
-            updates[layout.range_of(layer).tiles] = True
+            updates[layout.ranges[layer.id].tiles] = True
     for found in layout.owned if layout.exact else ():
         updates[found.owners.tile[found.owners.learned]] = True
     updates[0] = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.relay_workers import Shares
+from snnc.compiler.tiles.relays.relay_workers import Shares, by_samples
 from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Rounds
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials
@@ -69,7 +70,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 
 
 def _runs(*columns: Ints) -> Ints:
-    """Return the indices of rows that differ from the previous row in any of `columns`, which list rows with equal values together."""
+    """Return the index of the first row of each run of rows with equal values in all `columns`."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     return np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
 
@@ -132,17 +133,18 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
     `shown` are the pairs of entries in each sample and iteration; `relays` lists the first sample and the number of samples of each relay.
     """
-    vertex, workers, found = gradient_window(problem.costs), problem.target.workers, np.zeros((len(relays), shown.shape[1]))
-    firsts, counts = np.array(relays, dtype=np.int64).T
-    for samples in np.unique(counts).tolist():
-        here, shares = np.flatnonzero(counts == samples), Shares.of(workers, samples)
+    vertex, workers = gradient_window(problem.costs), problem.target.workers
+
+    def cycles(firsts: Ints, samples: int) -> Any:
+        shares = Shares.of(workers, samples)
         at = np.flatnonzero(shares.begins)
         first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
-        pairs = shown[firsts[here][:, None] + shares.sample[at]]
+        pairs = shown[firsts[:, None] + shares.sample[at]]
         mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
-        cycles = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": mine, "parts": parts})
-        found[here] = problem.target.vertex_start_cycles + vertex.cost.start + cycles.max(axis=1)
-    return found
+        of_workers = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": mine, "parts": parts})
+        return problem.target.vertex_start_cycles + vertex.cost.start + of_workers.max(axis=1)
+
+    return by_samples(relays, shown.shape[1], cycles)
 
 
 def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:

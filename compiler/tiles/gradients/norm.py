@@ -60,7 +60,7 @@ def squared_shares(layout: Layout) -> Ints:
     """Return the number of vertices on each tile that sum squares of gradients."""
     found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         for rows in learned_rows(layer):
             for groups, elements in parameter_groups(where, rows):
                 found[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)

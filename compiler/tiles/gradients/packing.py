@@ -31,7 +31,7 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated exchange code for rows of weights takes this fraction of a tile's memory or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of consecutive source tiles with the same number of neurons: the number of tiles, and of neurons on each."""
+"""Runs of consecutive tiles with the same number of neurons: the number of tiles, and of neurons on each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the columns of each piece in a bundle: the paired columns of each column group, and the last of an odd number."""
+        """Return the number of columns of each piece in a bundle: of each column group the paired columns, then a last single column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -117,9 +117,7 @@ class Packing:
     def runs(self, tile: int) -> Runs:
         """Return the runs of source tiles whose rows tile number `tile` packs."""
         begin, end = (int(edge[tile]) for edge in self.part_of)
-        neurons = self.source.neurons[begin:end]
-        starts = np.flatnonzero(np.append(True, np.diff(neurons) != 0))
-        return tuple((len(part), int(part[0])) for part in np.split(neurons, starts[1:]))
+        return equal_runs(self.source.neurons[begin:end])
 
     @cached_property
     def shapes(self) -> tuple[tuple[tuple[int, ...], Runs], ...]:
@@ -131,6 +129,11 @@ class Packing:
         """Return the number of constants that describe the shape of each of :attr:`tiles`."""
         found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
         return np.tile(found, len(self.readers))
+
+
+def equal_runs(neurons: Ints) -> Runs:
+    """Return the runs of consecutive tiles with the same number of neurons."""
+    return tuple((len(part), int(part[0])) for part in np.split(neurons, np.flatnonzero(np.diff(neurons)) + 1))
 
 
 def _edges(total: int, parts: int) -> Ints:
@@ -169,7 +172,7 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
     problem = layout.problem
     if not (problem.packed and problem.training and link.dense and problem.copies(link)):
         return None
-    source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
+    source, target = layout.ranges[link.source.owner], layout.ranges[link.target]
     bundles = bundles_of(problem, source, target)
     return Packing(link.inputs, source, target, bundles) if bundles else None
 

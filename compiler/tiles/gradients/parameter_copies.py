@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
-from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
+from snnc.compiler.tiles.gradients.packing import equal_runs, group_sizes, nearest, packed_to_source, packing_of, row_pieces
 from snnc.compiler.tiles.mapped.learned import learned_parameters
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.vertices.loops import cycles_of
@@ -52,7 +52,7 @@ def local_copy_cycles(size: float) -> float:
 
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
     """Return the copy of all updated shares of learned parameters to the other replicas; None if no population has replicas."""
-    replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
+    replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.ranges[layer.id]).replicas > 1]
     if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
     traffic = ExchangeTraffic.none(layout.problem)
@@ -72,7 +72,7 @@ def _numbers(layout: Layout, size: int) -> Move | None:
     problem, move = layout.problem, Move.none(layout)
     found = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         shared = layer.scalar_parameters + sum(
             link.one_to_one and link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming
         )
@@ -82,7 +82,7 @@ def _numbers(layout: Layout, size: int) -> Move | None:
     for link in problem.network.links if problem.training else ():
         if problem.copies(link) and link.weight_elements and link.one_to_one and size == (HALF if link.half else FLOAT):
             found = True
-            source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
+            source, target = layout.ranges[link.source.owner], layout.ranges[link.target]
             if link.weight_elements == 1:
                 _shared(layout, move, int(target.tiles[0]), source)
             else:
@@ -133,7 +133,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
         return None
     traffic, load = ExchangeTraffic.none(problem), Load(problem)
     for link in links:
-        source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
+        source, target = layout.ranges[link.source.owner], layout.ranges[link.target]
         packing = packing_of(layout, link)
         if packing is None:
             _rows(layout, traffic, link, source, target)
@@ -150,7 +150,7 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """Return the cycles in which the busiest worker puts `rows` rows of weights in order; elements are distributed as in the codelet."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
-    for tiles, columns in _runs(target):
+    for tiles, columns in equal_runs(target.neurons):
         column = rows * tiles
         begin, end = (column * columns * (worker + k) // len(worker) for k in (0, 1))
         touched = np.where(end > begin, (end - 1) // column - begin // column + 1, 0)
@@ -159,12 +159,12 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles for float16 weights, for which each worker processes an even number of columns of all rows."""
+    """Return the cycles of :func:`_cycles` for float16 weights, of which each worker processes an even number of columns of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())
     begin, end = (np.minimum(2 * (ceil_div(outputs, 2) * (worker + k) // len(worker)), outputs) for k in (0, 1))
-    for tiles, columns in _runs(target):
+    for tiles, columns in equal_runs(target.neurons):
         overlap = np.maximum(np.minimum(end, at + tiles * columns) - np.maximum(begin, at), 0)
         first = np.maximum(begin - at, 0) // max(columns, 1)
         last = np.minimum(ceil_div(np.maximum(end - at, 0), max(columns, 1)), tiles)
@@ -173,12 +173,6 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
         found += cycles_of(vertex.loops, amounts)
         at += tiles * columns
     return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
-
-
-def _runs(target: TileRange) -> list[tuple[int, int]]:
-    """Return runs of consecutive tiles of a replica with the same number of neurons: the number of tiles, and of neurons on each."""
-    edges = np.flatnonzero(np.diff(target.neurons)) + 1
-    return [(len(part), int(part[0])) for part in np.split(target.neurons, edges)]
 
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:

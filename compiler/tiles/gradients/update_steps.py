@@ -110,7 +110,7 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
     """Add the vertices that sum the private gradients of each column group into its first block, for replicated and shared weights."""
     problem = layout.problem
     for layer in layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         if where.replicas > 1:
             for _, amounts, number in _of_layer(layout, layer, "private", _private):
                 load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
@@ -153,9 +153,9 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
     half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
     for layer in layers:
         for is_half, amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
-            load.add_vertices(layout.range_of(layer).tiles, half if is_half else vertex, amounts, number)
+            load.add_vertices(layout.ranges[layer.id].tiles, half if is_half else vertex, amounts, number)
     for layer in layers:
-        where, scalars = layout.range_of(layer), learned_scalars(layer)
+        where, scalars = layout.ranges[layer.id], learned_scalars(layer)
         held = layout.shapes(layer) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
         load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
@@ -177,7 +177,7 @@ def _of_layer(
     layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
 ) -> Vertices:
     """Return the vertices of the learned parameters with values per neuron, cached for all populations with the same cut."""
-    rows, where = tuple(learned_parameters(layer)), layout.range_of(layer)
+    rows, where = tuple(learned_parameters(layer)), layout.ranges[layer.id]
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 

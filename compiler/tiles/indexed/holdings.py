@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.indexed.tables import IndexTables
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
 """Function that cuts a map along groups of neurons of one side, given the first neuron of each group and their numbers of neurons."""
 
@@ -101,14 +99,8 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
 
 def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the rows, runs and values of every group, without biases, weighted by the rates of their sources."""
-    groups = len(tables.span)
-    group = np.repeat(np.arange(groups), tables.span)
-    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
-    source = tables.keys if tables.keyed else tables.low[group] + index
-    at = tables.row_start[group] + index
-    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
-    total = np.concatenate([[0], np.cumsum(tables.length)])
-    counts = (np.ones(len(group)), end - begin, total[end] - total[begin])
+    group, source, runs_of_row, values_of_row = tables.rows_by_source
+    counts, groups = (1.0, runs_of_row, values_of_row), len(tables.span)
     rows, runs, values = (np.bincount(group, rate[source] * count, groups).astype(np.float64) for count in counts)
     return rows, runs, values
 

@@ -30,12 +30,12 @@ class MapCuts:
 
     @cached_property
     def target(self) -> Profile:
-        """Measured amounts on the target's side."""
+        """Amounts measured on the target's side, from which those of placements are estimated."""
         return _profile(self.map, "target")
 
     @cached_property
     def source(self) -> Profile:
-        """Measured amounts on the source's side."""
+        """Amounts measured on the source's side."""
         return _profile(self.map, "source")
 
     def tables(self, side: Side, where: TileRange) -> IndexTables:

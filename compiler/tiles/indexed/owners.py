@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
+from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
-
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 GRAIN: Final = 4
 """Minimum number of shared weights per owner: an owner receives a fragment from each group, however few weights it owns."""
@@ -27,7 +25,7 @@ class Owners:
     tile: Ints
     first: Ints
     count: Ints
-    learned: npt.NDArray[np.bool_]
+    learned: Bools
 
     def table(self) -> Ints:
         """Return [owners, 4]: tile, first, count, learned."""

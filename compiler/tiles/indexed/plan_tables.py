@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -37,52 +36,28 @@ def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
 
 def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedConnection]:
     """Cut every indexed connection of `program` as `plan` cuts its populations."""
-    cuts = {p.id: _Cut(p) for p in plan.populations}
+    placed = {p.id: p for p in plan.populations}
     learned = {op.parameter for op in program.update} if plan.training else set()
     back = {op.connection for op in program.backward if isinstance(op, InputGradient)} if plan.training else set()
     found = {}
     for id_, op in indexed_operations(program).items():
         connection = next(c for c in program.connections if c.id == id_)
-        made, target = indexed_map(op, program.buffers), cuts[connection.target]
-        tables = target_tables(made, target.first, target.count)
-        source = cuts[connection.source] if id_ in back else None
+        made, target = indexed_map(op, program.buffers), placed[connection.target]
+        group_tiles, *groups = _groups(target)
+        tables = target_tables(made, *groups)
+        source = source_tables(made, *_groups(placed[connection.source])[1:]) if id_ in back else None
         owners = None
         if made.constants is None:
             learns = {"weight_learns": connection.weight in learned, "bias_learns": connection.bias in learned}
-            owners = find_owners(made, tables.used, target.tile, target.tiles, **learns)
-        found[id_] = IndexedConnection(
-            connection, made, tables, None if source is None else source_tables(made, source.first, source.count), owners
-        )
+            tiles = np.array(sorted({b.tile for b in target.blocks}), dtype=np.int64)
+            owners = find_owners(made, tables.used, group_tiles, tiles, **learns)
+        found[id_] = IndexedConnection(connection, made, tables, source, owners)
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Cut:
-    """Column groups of the first replica of a population."""
-
-    placed: PopulationPlan
-
-    @cached_property
-    def _groups(self) -> Ints:
-        """Tile, first neuron and number of neurons of each group, [groups, 3]."""
-        blocks = np.array([(b.tile, b.first, b.count) for b in self.placed.blocks], dtype=np.int64)
-        wraps = np.flatnonzero(np.diff(blocks[:, 1]) < 0)
-        one = blocks[: wraps[0] + 1] if len(wraps) else blocks
-        return one[np.unique(one[:, 1], return_index=True)[1]]
-
-    @property
-    def tile(self) -> Ints:
-        return self._groups[:, 0]
-
-    @property
-    def first(self) -> Ints:
-        return self._groups[:, 1]
-
-    @property
-    def count(self) -> Ints:
-        return self._groups[:, 2]
-
-    @cached_property
-    def tiles(self) -> Ints:
-        """All tiles of the population, including those of other replicas."""
-        return np.array(sorted({b.tile for b in self.placed.blocks}), dtype=np.int64)
+def _groups(placed: PopulationPlan) -> Ints:
+    """Return [3, groups]: tile, first neuron and number of neurons of each column group of the first replica."""
+    blocks = np.array([(b.tile, b.first, b.count) for b in placed.blocks], dtype=np.int64)
+    wraps = np.flatnonzero(np.diff(blocks[:, 1]) < 0)
+    one = blocks[: wraps[0] + 1] if len(wraps) else blocks
+    return one[np.unique(one[:, 1], return_index=True)[1]].T

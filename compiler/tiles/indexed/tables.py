@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from snnc.compiler.tiles.blocks.grouping import Ints
 
 SPARSE: Final = 4
 """Rows have keys if fewer than one in SPARSE of the sources between a group's first and last one reach the group."""
@@ -108,6 +106,16 @@ class IndexTables:
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
         some, keys = self.span > 0, np.append(self.keys, 0)
         return np.where(some, keys[np.minimum(begin, len(self.keys))], 0), np.where(some, keys[last] + 1, 0)
+
+    @property
+    def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Group, source, number of runs, and number of values in these runs, of every row without biases."""
+        group = np.repeat(np.arange(len(self.span)), self.span)
+        index = np.arange(len(group)) - np.repeat(np.cumsum(self.span) - self.span, self.span)
+        source = self.keys if self.keyed else self.low[group] + index
+        begin, end = (self.run_start[group] + self.rows[self.row_start[group] + index + i] for i in (0, 1))
+        values = np.concatenate([[0], np.cumsum(self.length)])
+        return group, source, end - begin, values[end] - values[begin]
 
     @property
     def runs(self) -> Ints:
@@ -271,7 +279,7 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct ``group * each + index`` of every group without gaps, and return the ranges of ``index * unit`` as well."""
+    """Number the distinct `keys`, ``group * each + index``, of every group without gaps; also return the ranges of ``index * unit``."""
     order = stable_order(keys, groups * each)
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]

@@ -80,7 +80,7 @@ class Link:
     input_gradient: bool
     indexed: IndexedLink | None = None
     sparse_values: bool = False
-    """Whether it is dense and reads sums or averages of spikes, which are mostly 0."""
+    """Whether the connection is dense and reads sums or averages of spikes, which are mostly 0."""
     half: bool = False
     """Whether the weights are float16."""
     half_deltas: bool = False
@@ -93,7 +93,7 @@ class Link:
 
     @property
     def chooses(self) -> bool:
-        """Whether it takes a maximum, which chooses one entry."""
+        """Whether the connection computes a maximum, which chooses one entry."""
         return self.indexed is not None and self.indexed.map.maximum
 
     @property
@@ -108,7 +108,7 @@ class Link:
 
     @property
     def events(self) -> bool:
-        """Whether it transports ids of spikes, not values."""
+        """Whether the connection transports ids of spikes, not values."""
         return self.source.kind == "spikes"
 
 
@@ -210,7 +210,7 @@ class Layer:
 
     @property
     def half_weights(self) -> int:
-        """Number of float16 weights per neuron, without those in tables; all weights that may be float16 have the same type."""
+        """Number of float16 weights per neuron, without weights in tables; either all weights that may be float16 are, or none."""
         return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
 
     @property
@@ -462,12 +462,3 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
 def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
     """Return the biases of a port's current."""
     return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
-
-
-__all__ = [
-    "BusSource",
-    "Layer",
-    "Link",
-    "MappedNetwork",
-    "describe",
-]

@@ -18,7 +18,7 @@ from snnc.compiler.tiles.partition.hypergraph import Ints
 PROGRAM: Final = Path(__file__).with_name("native.py")
 
 
-def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
+def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
     """Run a partitioner in a child process, and return the part of every vertex.
 
     `given` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
@@ -37,14 +37,14 @@ def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
     except OSError as error:
         raise _crash(library, f"cannot be started ({error.strerror or error})") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _crash(library, f"ended with {_status(done.returncode)}" + (f" ({said[-1][:200]})" if said else ""))
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _crash(library, f"ended with {_status(done.returncode)}" + (f" ({lines[-1][:200]})" if lines else ""))
     try:
         found: Ints = np.load(io.BytesIO(done.stdout), allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise _crash(library, "returned no output") from None
     if found.shape != (vertices,) or (vertices and not 0 <= found.min() <= found.max() < int(given["parts"])):
-        raise _crash(library, f"returned {found.size:,} parts for {vertices:,} vertices, or parts outside the requested number")
+        raise _crash(library, f"returned {found.size:,} parts for {vertices:,} vertices, or numbers of parts that do not exist")
     return found
 
 

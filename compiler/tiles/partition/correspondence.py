@@ -10,7 +10,8 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.lowering.window_values import is_window_value
-from snnc.compiler.tiles.partition.split import Ints, Split
+from snnc.compiler.tiles.partition.hypergraph import Ints
+from snnc.compiler.tiles.partition.split import ArrayPiece, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,9 @@ class Correspondence:
         found = {}
         for name, place in self.parameters.items():
             if place.whole in values:
-                found[name] = _part_of_array(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
+                whole = np.asarray(values[place.whole])
+                shape = self.split.parameters[name].value.shape
+                found[name] = whole if place.index is None else whole.reshape(-1)[place.index].reshape(shape)
         return found
 
     def names_of_parts(self, names: Collection[str]) -> list[str]:
@@ -77,7 +80,7 @@ class Correspondence:
                 shape = self.whole.parameters[place.whole].value.shape
                 if place.whole not in found:
                     found[place.whole] = np.zeros(shape, values[name].dtype)
-                _write_part(found[place.whole], values[name], place)
+                found[place.whole].reshape(-1)[slice(None) if place.index is None else place.index] = values[name].reshape(-1)
         return found
 
     def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -131,14 +134,6 @@ class Correspondence:
         return found
 
 
-def _part_of_array(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
-    return values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
-
-
-def _write_part(whole: Array, values: Array, place: PlaceInWhole) -> None:
-    whole.reshape(-1)[slice(None) if place.index is None else place.index] = values.reshape(-1)
-
-
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
     """Return the state or output buffer of `part` that corresponds to `name` of `whole`; None if it has no counterpart."""
     if name in whole.kernel.states:
@@ -162,19 +157,18 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}
-    parameters, outputs, populations, buffers = {}, {}, {}, {}
-    for parameter in split.parameters.values():
-        piece = found.parameters.get(parameter.label)
-        if is_window_value(parameter.name):
-            place = PlaceInWhole(_window_of_whole(parameter.name, whole, split, found), None)
-        else:
-            place = PlaceInWhole(by_label[parameter.label], None) if piece is None else PlaceInWhole(by_label[piece.whole], piece.index)
-        parameters[parameter.name] = place
-    for output in split.outputs:
-        piece = found.outputs.get(output.label)
-        outputs[output.id] = (
-            PlaceInWhole(output_ids[output.label], None) if piece is None else PlaceInWhole(output_ids[piece.whole], piece.index)
-        )
+
+    def place(names: Mapping[str, str], label: str, piece: ArrayPiece | None) -> PlaceInWhole:
+        return PlaceInWhole(names[label], None) if piece is None else PlaceInWhole(names[piece.whole], piece.index)
+
+    parameters = {
+        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, found), None)
+        if is_window_value(p.name)
+        else place(by_label, p.label, found.parameters.get(p.label))
+        for p in split.parameters.values()
+    }
+    outputs = {o.id: place(output_ids, o.label, found.outputs.get(o.label)) for o in split.outputs}
+    populations, buffers = {}, {}
     for info in split.populations:
         piece = found.populations.get(info.label)
         of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
-from snnc.compiler.tiles.partition.child_process import ask
+from snnc.compiler.tiles.partition.child_process import run_partitioner
 from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
 from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
@@ -50,7 +50,7 @@ class MtKahypar:
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
-        part = ask(
+        part = run_partitioner(
             "mtkahypar",
             start=graph.start,
             pins=graph.pins,
@@ -75,7 +75,7 @@ class Metis:
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
         star = _star_expansion(graph)
-        part_of_vertex = ask(
+        part_of_vertex = run_partitioner(
             "metis",
             start=star.indptr,
             neighbours=star.indices,

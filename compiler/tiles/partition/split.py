@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse, StateRef
 from snnc.compiler.passes.edit import add_edge, fresh_name
 from snnc.compiler.tiles.partition.errors import UnreachedPartError
+from snnc.compiler.tiles.partition.hypergraph import Ints
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Between: TypeAlias = Linear | Sparse
 
 
@@ -214,4 +213,4 @@ def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[B
 def _check_reached(work: _Work) -> None:
     for part, piece in work.populations.items():
         if not work.made.incoming(part):
-            raise UnreachedPartError(f"nothing leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")
+            raise UnreachedPartError(f"no connection leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")

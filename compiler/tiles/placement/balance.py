@@ -173,7 +173,11 @@ class Balance:
                         best, found = bounds, scaled
             if best.sum() >= WORTH * before:
                 break
-        return list(allocations) if found is None else [self._allocation(some, int(found[self._place[id(some)]])) for some in self._options]
+        if found is None:
+            return list(allocations)
+        choice, width = self._allocations.choice[found].tolist(), self._allocations.width[found].tolist()
+        places = (self._place[id(some)] for some in self._options)
+        return [Allocation(some[choice[place]], width[place]) for some, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
         """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if there are none."""
@@ -194,6 +198,3 @@ class Balance:
     def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
         found = self._allocations.fewest(multiples, scale)
         return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found
-
-    def _allocation(self, some: Sequence[Choice], row: int) -> Allocation:
-        return Allocation(some[int(self._allocations.choice[row])], int(self._allocations.width[row]))

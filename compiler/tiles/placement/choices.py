@@ -82,10 +82,6 @@ class Choice:
         some = min(self.neurons, TYPICAL_NEURONS)
         return float(self.cycles[some - 1]) * self.tiles(some)
 
-    def within(self, limit: float) -> Choice:
-        """Return the same choice with a different limit on the bytes of a tile."""
-        return replace(self, limit=limit)
-
 
 def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
     """Return the ways to cut a population, the undivided batch first."""
@@ -93,11 +89,11 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
     room, workers = problem.target.tiles_per_chip, problem.target.workers
     found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
     if problem.network.half_deltas:
-        return tuple(cut for cut in found if deals_pairs(problem.batch, cut.replicas))
+        return tuple(cut for cut in found if pairs_samples(problem.batch, cut.replicas))
     return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
 
 
-def deals_pairs(batch: int, replicas: int) -> bool:
+def pairs_samples(batch: int, replicas: int) -> bool:
     """Return whether the samples of every block can be grouped in pairs."""
     return batch % (2 * replicas) == 0
 
@@ -110,7 +106,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
     HalfDeltasError
         The batch is odd.
     """
-    if network.half_deltas and not deals_pairs(batch, 1):
+    if network.half_deltas and not pairs_samples(batch, 1):
         raise HalfDeltasError(
             f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; use an "
             "even batch, or leave 'deltas' out of the option half."
@@ -133,7 +129,7 @@ def _sample_counts(batch: int) -> list[int]:
 
 def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
     """Return the choices of a population, each with the limit `limit` on the bytes of a tile."""
-    return [choice.within(limit) for choice in some]
+    return [replace(choice, limit=limit) for choice in some]
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -30,10 +30,6 @@ BISECTIONS: Final = 40
 """Maximum number of bisections of a bound."""
 CLOSE: Final = 1.002
 """Bounds on a tile's cycles count as equal if their ratio is less than this."""
-
-
-ShareTiles: TypeAlias = Callable[[list[Allocation], Sequence[Sequence[Choice]], int, AllocationTables], list[Allocation]]
-"""Function that changes the allocations of a chip's populations, given their choices, the number of tiles, and the cached tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +81,8 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), AllocationTables()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
-        for share in SHARES:
-            placed = _place(problem, fitting, tables, chips // copies, spare, share)
+        for balanced in (False, True):
+            placed = _place(problem, fitting, tables, chips // copies, spare, balanced=balanced)
             if placed is not None:
                 yield copied(problem, placed, chips // copies, copies)
 
@@ -105,12 +101,12 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 
 
 def _place(
-    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: AllocationTables, chips: int, spare: int, share: ShareTiles
+    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: AllocationTables, chips: int, spare: int, *, balanced: bool
 ) -> Placement | None:
     """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
 
-    `share` changes the first allocation of the layers of a chip. More tiles save cycles but cost fragments, so all of :data:`SHARES` are
-    tried and priced.
+    If not `balanced`, each layer gets the fewest tiles for the smallest bound on a tile's cycles. Balanced allocations use more tiles,
+    which saves cycles but costs fragments, so both kinds are priced.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
@@ -122,7 +118,7 @@ def _place(
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
-            known[key] = _shared_out(some, tables, width * per_chip - spare, share)
+            known[key] = _shared_out(some, tables, width * per_chip - spare, balanced=balanced)
         allocations = known[key]
         if allocations is None:
             return None
@@ -134,10 +130,12 @@ def _place(
     return Placement(tuple(ranges), first_chip)
 
 
-def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, share: ShareTiles) -> list[Allocation] | None:
+def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, *, balanced: bool) -> list[Allocation] | None:
     """Return the allocations of some populations; None if their memory needs more than `tiles`."""
     allocations = _allot(options, tables, tiles)
-    return None if allocations is None else _spread(share(allocations, options, tiles, tables), tiles)
+    if allocations is not None and balanced:
+        allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
+    return None if allocations is None else _spread(allocations, tiles)
 
 
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
@@ -184,18 +182,6 @@ def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float
     return rows
 
 
-def _unchanged(
-    allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables
-) -> list[Allocation]:
-    """Return the allocations unchanged."""
-    return allocations
-
-
-def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
-    """Change the allocations so that the sum of the step's parts becomes shorter, then apply :func:`_quicken`."""
-    return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
-
-
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
     """Give remaining tiles, again and again, to the slowest layer of the longest part of the step that more tiles can shorten."""
     allocations = list(allocations)
@@ -227,10 +213,6 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
         allocations[worst] = more
 
 
-SHARES: Final[tuple[ShareTiles, ...]] = (_unchanged, _balance)
-"""Ways to share the tiles of a chip, each starting from the fewest tiles for the smallest bound on a tile's cycles."""
-
-
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
     """Cut the layers into consecutive groups of even work, each for one chip (for several chips if the memory of one layer needs them)."""
     weights = [some[0].weight for some in options]
@@ -257,7 +239,7 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
 def _cut(
     weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
 ) -> list[tuple[list[int], int]]:
-    """Fill groups in order; a group ends when its work would exceed `bound`, or its tiles those of a chip."""
+    """Fill groups of layers in order; a group ends where its work would exceed `bound`, or its number of tiles `per_chip`."""
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
     for index, weight in enumerate(weights):

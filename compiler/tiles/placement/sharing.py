@@ -248,7 +248,7 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Return a lower bound on each allocation's cost at any place: in every part, it uses the tiles with the least other load."""
+        """Return a lower bound on each allocation's cost at any place, as if it used the tiles with the least other load in every part."""
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),

@@ -66,7 +66,7 @@ class Use:
 
 
 def uses(layout: Layout) -> Iterator[Use]:
-    """Yield all codelets of a placement, except those of the reduction's second stage."""
+    """Yield the uses of all classes of codelets in a placement."""
     for layer in layout.problem.network.layers:
         yield from _of_blocks(layout, layer)
         yield from _of_updates(layout, layer)
@@ -78,7 +78,7 @@ def uses(layout: Layout) -> Iterator[Use]:
         if layout.problem.fused is not None:
             yield Use.of(CLOCK_VERTEX, tiles, 1)
             if not source.external and source.kind == "spikes":
-                yield Use.of(copy_mask(layout.problem.costs), layout.range_by_id(source.owner).tiles, 1)
+                yield Use.of(copy_mask(layout.problem.costs), layout.ranges[source.owner].tiles, 1)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
@@ -89,7 +89,7 @@ def uses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
-    problem, where = layout.problem, layout.range_of(layer)
+    problem, where = layout.problem, layout.ranges[layer.id]
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
     structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
@@ -104,7 +104,7 @@ def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
     problem = layout.problem
     if not layout.distinct_groups(layer):
         return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
-    return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.range_of(layer))))
+    return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.ranges[layer.id])))
 
 
 def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:
@@ -127,7 +127,7 @@ def _tables_of(link: Link) -> int:
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
-    problem, where = layout.problem, layout.range_of(layer)
+    problem, where = layout.problem, layout.ranges[layer.id]
     if not problem.training:
         return
     groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)

@@ -127,7 +127,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     used = np.zeros(problem.target.tiles, dtype=bool)
     used[layout.clock_tiles] = True
     for layer in problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         used[where.tiles] = True
         for kept, size in _block_bytes(layout, layer, where).items():
             add(kept, where.tiles, size)
@@ -213,7 +213,7 @@ def bytes_before_pricing(layout: Layout) -> int:
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         for kept, size in estimated_bytes(problem, layer, where).items():
             held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
     for source, relays in layout.relays.items():

@@ -30,7 +30,7 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     for layer in (layer for layer in problem.network.layers if layer.measured):
         for shape in layout.shapes(layer):
             cycles = block_moments(problem.costs).cycles({"rows": problem.steps * shape.samples, "count": shape.columns})
-            load.add(layout.range_of(layer).tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+            load.add(layout.ranges[layer.id].tiles, problem.target.vertex_start_cycles + cycles, shape.number)
     return (SuperstepDraft(MOMENTS, "forward", 1, load, ExchangeTraffic.none(problem)),)
 
 

@@ -41,7 +41,7 @@ from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
-from snnc.compiler.tiles.supersteps.block_work import add_blocks, limited_sources, round_load
+from snnc.compiler.tiles.supersteps.block_work import add_blocks, round_load
 from snnc.compiler.tiles.supersteps.relay_load import add_relays, clocked, relay_load
 from snnc.compiler.tiles.supersteps.streaming import row_copy
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
@@ -107,7 +107,7 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the copy of initial states to the addresses that the first step reads; with segments, a boundary restores them instead."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
-        where = layout.range_of(layer)
+        where = layout.ranges[layer.id]
         halves = len(layer.kernel.halves)
         bytes_of_neurons = FLOAT * (len(layer.kernel.states) - halves) * where.tile_neurons
         bytes_of_neurons = bytes_of_neurons + HALF * halves * even_neurons(where.tile_neurons, where.columns)
@@ -168,7 +168,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
     for source in problem.network.sources:
         if source.external or source.kind != "spikes":
             continue
-        where = layout.range_by_id(source.owner)
+        where = layout.ranges[source.owner]
         pairs = ceil_div(mask_rows(problem, source, where).row_words * where.tile_samples, 2)
         each, kind = np.unique(ceil_div(pairs, workers), return_inverse=True)
         cycles = problem.target.vertex_start_cycles + vertex.cycles({"pairs": each.astype(np.float64)})
@@ -221,7 +221,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
     """Return the superstep in which blocks copy initial states to or from a boundary, and relays the steps that they have yet to send."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
-        where, cost = layout.range_of(layer), problem.costs["boundary"]
+        where, cost = layout.ranges[layer.id], problem.costs["boundary"]
         supports = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
         halves = len(layer.kernel.halves)
         states = len(layer.kernel.states) - halves
@@ -397,7 +397,9 @@ def _next_load(layout: Layout, part: str) -> Load:
     cost, timeline = problem.costs["next_window"], problem.timeline
     loops = LoopsByPlace(next_window_loops(cost))
     rounds = timeline.further_rounds(backward=backward)
-    for source, buses in limited_sources(problem.limited(backward=backward)).items():
+    limited = problem.limited(backward=backward)
+    for source in dict.fromkeys(bus.source for bus in limited):
+        buses = [bus for bus in limited if bus.source == source]
         relays, samples = layout.relays[source], [(relay.sample, relay.samples) for relay in layout.relays[source]]
         tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
         if source in problem.bits:
@@ -416,7 +418,7 @@ def _next_load(layout: Layout, part: str) -> Load:
             cycles = cycles + cycles_of(loops["copied"], {"ids": Sums(ids).over(first, count)})
         load.add_kinds(tiles, kinds, cycles)
     if backward:
-        add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
+        add_sums_of_rounds(layout, load, limited, rounds)
     load.add_vertices(ROOT, count_down(problem.costs), {})
     return load
 

@@ -25,7 +25,7 @@ def constant_bytes(layout: Layout) -> Ints:
     for source, relays in layout.relays.items():
         if source.external:
             continue
-        rows = mask_rows(problem, source, layout.range_by_id(source.owner))
+        rows = mask_rows(problem, source, layout.ranges[source.owner])
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         if source.kind != "spikes":
             np.add.at(words, tiles, rows.tiles + 1)
@@ -36,7 +36,7 @@ def constant_bytes(layout: Layout) -> Ints:
     for layer in problem.network.layers if problem.training else ():
         for link in layer.outgoing:
             if problem.copies(link) and link.dense:
-                words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
+                words[layout.ranges[layer.id].tiles] += _runs(layout.ranges[link.target])
     for work in owned_work(layout, problem.network.layers) if problem.training else ():
         # Each worker's share of an owner's sum has the position and the length of every piece, or one entry if it has no piece.
         np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 class RelayWork:
     """Cycles of the slowest worker in one run of a relay.
 
-    `always` applies to every iteration, `compacting` to those after a step of the source, and `shown` (by bus) while a bus carries a step.
+    `always` applies to every iteration, `compacting` to one after a step of the source, `shown` (by bus) while a bus carries a step.
     Each is a number, or an array over numbers of samples. `runs` are the loops of these cycles, with the values of their amounts.
     """
 
@@ -82,16 +81,10 @@ class RelayWork:
         return self.always + self.compacting + sum(self.shown.values())
 
 
-@lru_cache(maxsize=4096)
-def _most_pieces(samples: int, workers: int) -> int:
-    """Return the largest number of pieces that one worker has."""
-    return max(-(-(w + 1) * samples // workers) - w * samples // workers for w in range(workers))
-
-
 def _pieces(samples: Any, workers: int) -> Any:
-    if np.ndim(samples) == 0:
-        return _most_pieces(int(samples), workers)
-    return np.array([_most_pieces(int(n), workers) for n in samples])
+    """Return the largest number of pieces that one worker has, for a number of samples or an array of numbers."""
+    whole, worker = np.asarray(samples)[..., None], np.arange(workers)
+    return (ceil_div((worker + 1) * whole, workers) - worker * whole // workers).max(axis=-1)
 
 
 def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:

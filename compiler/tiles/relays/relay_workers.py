@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -68,11 +68,20 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
     "windows" (they merge the results and write windows) or "backward".
     """
-    found = np.zeros((len(relays), len(problem.timeline.chosen)))
+    equal = partial(_cycles_of_equal, problem, source, rows, part=part)
+    return by_samples(relays, len(problem.timeline.chosen), equal)
+
+
+def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Callable[[Ints, int], Any]) -> Floats:
+    """Return [relays, iterations]: the result of `cycles` for relays with equal numbers of samples.
+
+    The arguments of `cycles` are the first sample of each of these relays, and the number of samples.
+    """
+    found = np.zeros((len(relays), iterations))
     first, count = np.array(relays, dtype=np.int64).T
     for samples in np.unique(count).tolist():
         here = np.flatnonzero(count == samples)
-        found[here] = _cycles_of_equal(problem, source, rows, first[here], samples, part)
+        found[here] = cycles(first[here], samples)
     return found
 
 
@@ -188,18 +197,15 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
 
     With `forward`, it writes the first window and also computes the number of further ones.
     """
-    found = np.zeros((len(relays), len(problem.timeline.chosen)))
-    first, count = np.array(relays, dtype=np.int64).T
-    for samples in np.unique(count).tolist():
-        here = np.flatnonzero(count == samples)
-        shares = Shares.of(problem.target.workers, samples)
-        found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
+    found = by_samples(relays, len(problem.timeline.chosen), partial(_listing, problem, bus))
     request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
     found += cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
     return found
 
 
-def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
+def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> Any:
+    """Return the cycles of relays with `samples` samples, from `firsts` on."""
+    shares, chosen = Shares.of(problem.target.workers, samples), firsts[:, None] + np.arange(samples)
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
     loops = LoopsByPlace(bit_loops(cost))
     at = np.flatnonzero(shares.begins)

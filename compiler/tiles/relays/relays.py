@@ -34,7 +34,7 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
     return found
 
 
-def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
+def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:
     """Return the number of samples per relay, at most `most`, that minimises the total time of the relays and of their readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
@@ -64,7 +64,7 @@ class Room:
     samples: int
 
 
-def deal_relays(
+def distribute_relays(
     problem: MappingProblem, held: Ints, rooms: Mapping[BusSource, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
@@ -95,13 +95,13 @@ def deal_relays(
             here = slice(room.first, room.stop)
             left = problem.target.tile_bytes - int(held[here].min())
             most = max(1, min(room.samples, left // 2 // max(size, 1)))
-            each = _share(problem, source, ranges, most, room.samples)
+            each = _share(problem, source, ranges, most)
             full = 2 * each * size > problem.target.tile_bytes - held[here]
             order = np.lexsort((held[here], computing[here], busy[here], full))
             parts = min(ceil_div(room.samples, each), len(order))
             chosen = sorted((order[:parts] + room.first).tolist())
-            dealt = split(room.samples, parts)
-            relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, dealt, strict=True)]
+            shares = split(room.samples, parts)
+            relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, shares, strict=True)]
         for relay in relays:
             held[relay.tile] += relay.samples * size
             busy[relay.tile] += 1 + relay.samples

@@ -1,11 +1,10 @@
-"""Buses of a network, sizes of their windows, and bytes stored by relays."""
+"""Buses of a network, and sizes of their windows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from snnc.compiler.ir.plan import Mode
 from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capacity
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
@@ -26,7 +25,7 @@ class Bus:
 
     @property
     def events(self) -> bool:
-        """Whether it transports ids of spikes, not values."""
+        """Whether the bus transports ids of spikes, not values."""
         return self.source.kind == "spikes"
 
     @property
@@ -84,73 +83,6 @@ def make_buses(
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
 
 
-def store_bytes(
-    source: BusSource,
-    buses: Sequence[Bus],
-    steps: int,
-    mode: Mode,
-    windowed: frozenset[str] = frozenset(),
-    bits: Collection[BusSource] = (),
-) -> int:
-    """Return the bytes of one sample on a relay: its sequence, the ids that workers find in the masks of a step, and windows of its buses.
-
-    `windowed` and `bits` as for :func:`sequence_bytes`.
-    """
-    return sum(store_lives(source, buses, steps, mode, windowed, bits).values())
-
-
-def store_lives(
-    source: BusSource,
-    buses: Sequence[Bus],
-    steps: int,
-    mode: Mode,
-    windowed: frozenset[str] = frozenset(),
-    bits: Collection[BusSource] = (),
-) -> dict[str, int]:
-    """Return the bytes of :func:`store_bytes` by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
-    mine = [bus for bus in buses if bus.source == source]
-    returning = [bus for bus in mine if bus.id in windowed]
-    searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
-    return {
-        "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
-        # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
-        "forward": searched + sum(bus.window_bytes for bus in returning),
-        "windows": sum(bus.window_bytes for bus in mine if bus.id not in windowed),
-        "gradient windows": sum(bus.support_bytes for bus in returning),
-        "returned windows": sum(bus.returned_bytes for bus in returning),
-    }
-
-
 def bit_words(width: int) -> int:
     """Return the number of 32-bit words of one bit for each of `width` values."""
     return -(-width // 32)
-
-
-def sequence_bytes(
-    source: BusSource,
-    buses: Sequence[Bus],
-    steps: int,
-    mode: Mode,
-    windowed: frozenset[str] = frozenset(),
-    bits: Collection[BusSource] = (),
-) -> int:
-    """Return the bytes of one sample's values or spikes of all steps (one step for a static input).
-
-    For an input, these are the bytes that the host streams. For spikes, relays store a list of ids per step: in mode "exact" up to `width`
-    ids, in mode "drop" up to the largest capacity. For sources in `bits`, they store one bit per value instead. `windowed` are the buses
-    over which gradients return in windows.
-    """
-    slots = 1 if source.static else steps
-    if source.kind != "spikes":
-        return slots * source.width * 4
-    if source in bits:
-        return slots * 4 * bit_words(source.width)
-    support = any(bus.source == source and bus.id in windowed for bus in buses)
-    return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if support else 1))
-
-
-def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
-    """Return the maximum number of ids that relays store in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
-    mine = [bus for bus in buses if bus.source == source]
-    support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
-    return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

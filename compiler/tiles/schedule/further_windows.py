@@ -13,7 +13,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import ShownWindow
 class WindowSizes:
     """Sizes of the windows of a bus.
 
-    `gradient_capacity`: entries of a window of the backward pass, if gradients return in windows; `exact`: no event is dropped.
+    `gradient_capacity`: entries of a window of the backward pass, if gradients return in windows; `exact`: whether no event is dropped.
     """
 
     width: int
@@ -67,7 +67,7 @@ class FurtherWindows:
         return self.forward and any(self.sizes[id_].gradient_capacity is not None for id_ in self.requesting)
 
     def passes(self, bus: str, *, forward: bool) -> int:
-        """Return the number of passes for which relays find the further windows of a bus in the forward (or backward) pass."""
+        """Return the number of passes whose further windows relays request in this pass: 0, 1, or 2 if the passes' windows differ."""
         if self.requested_in != ("forward" if forward else "backward") or bus not in self.requesting:
             return 0
         return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1

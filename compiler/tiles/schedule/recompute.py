@@ -31,16 +31,16 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
         return ()
     lengths = np.unique(np.linspace(1, iterations - 1, MAX_LENGTHS // 2).astype(int))
     lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MAX_LENGTHS // 2).astype(int))
-    needed = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
+    needed = _bytes(network, schedule, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
     least = int(lengths[needed.argmin()])
-    if needed.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
+    if needed.min() >= _bytes(network, schedule, [Segments(steps, schedule.interval, iterations, 0)])[0]:
         return ()
     numbers = sorted(n * 2**k for n in (2, 3) for k in range(MAX_DOUBLINGS))
     found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
     return (*(length for length in found if length > least), least)
 
 
-def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Sequence[Segments]) -> Ints:
+def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segments]) -> Ints:
     """Return the bytes per sample that blocks and relays store over time, for each division into segments."""
     history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.plan import Mode
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
-from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
-from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE, TileSchedule
+from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from snnc.compiler.tiles.problem import MappingProblem
+
 MOST: Final = 512
 """Maximum number of iterations considered over all batches; if there are more, MOST of them are chosen at random."""
 
@@ -46,60 +46,13 @@ class Rounds:
     window: Ints
 
 
-class CountedProblem(Protocol):
-    """The attributes of a :class:`~snnc.compiler.tiles.problem.MappingProblem` that its timeline reads."""
-
-    @property
-    def network(self) -> MappedNetwork:
-        """The network, whose sources are counted."""
-
-    @property
-    def schedule(self) -> TileSchedule:
-        """The schedule, which determines the iteration in which a bus carries a step."""
-
-    @property
-    def steps(self) -> int:
-        """Number of time steps."""
-
-    @property
-    def batch(self) -> int:
-        """Number of samples."""
-
-    @property
-    def mode(self) -> Mode:
-        """Treatment of events beyond a window."""
-
-    @property
-    def activity(self) -> Mapping[str, float]:
-        """Spikes per value and step, by buffer."""
-
-    @property
-    def counts(self) -> Mapping[str, Array]:
-        """Measured spikes, [steps, samples], by buffer."""
-
-    @property
-    def support(self) -> Mapping[str, float]:
-        """Fraction of neurons that receive a gradient per step, by buffer."""
-
-    @property
-    def support_counts(self) -> Mapping[str, Array]:
-        """Measured numbers of neurons that receive a gradient, [steps, samples], by buffer."""
-
-    @property
-    def windowed_buses(self) -> frozenset[str]:
-        """Ids of the buses over which gradients return in windows."""
-
-    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Return the buses whose windows can overflow into further ones."""
-
-
 class EventTimeline:
     """Numbers of events of a problem in each iteration; the iterations of all batches are consecutive.
 
     Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
     """
 
-    def __init__(self, problem: CountedProblem) -> None:
+    def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
         self._memo = Memo()
 
@@ -126,21 +79,19 @@ class EventTimeline:
 
     def spikes(self, source: BusSource) -> Ints:
         """Return [batches, steps, samples]: number of events that a source sends."""
-        return self._cached("spikes", source.buffer, lambda: self._spikes(source))
-
-    def _spikes(self, source: BusSource) -> Ints:
         p = self.problem
-        rate = p.activity.get(source.buffer, 0.0)
-        return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
+        rate, shape = p.activity.get(source.buffer, 0.0), (self._batches, p.steps, p.batch)
+        return self._memo.get(("spikes", source.buffer), lambda: spikes_of(source, rate, p.counts.get(source.buffer), shape))
 
     def support(self, source: BusSource) -> Ints:
         """Return [batches, steps, samples]: neurons of a windowed source that receive a gradient, including those that spiked."""
-        return self._cached("support", source.buffer, lambda: self._support(source))
-
-    def _support(self, source: BusSource) -> Ints:
         p = self.problem
-        rates = p.activity.get(source.buffer, 0.0), p.support[source.buffer]
-        return support_of(source, rates, p.support_counts.get(source.buffer), self.spikes(source))
+
+        def make() -> Ints:
+            rates = p.activity.get(source.buffer, 0.0), p.support[source.buffer]
+            return support_of(source, rates, p.support_counts.get(source.buffer), self.spikes(source))
+
+        return self._memo.get(("support", source.buffer), make)
 
     def stored(self, bus: Bus) -> Ints:
         """Return the number of spikes per step that a relay stores; in mode "drop", no more than fit in a window."""
@@ -177,7 +128,7 @@ class EventTimeline:
 
     def active(self, first: int, since: int = 0) -> Floats:
         """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
-        return self._cached("active", f"{first} {since}", lambda: self._active(first, since))
+        return self._memo.get(("active", first, since), lambda: self._active(first, since))
 
     def _active(self, first: int, since: int) -> Floats:
         steps = np.ones((self._batches, self.problem.steps, 1))
@@ -187,7 +138,7 @@ class EventTimeline:
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
         """Return sums over the samples of the result of `values`, cached under `kind` and the bus."""
-        return self._cached(kind, bus.id, lambda: Sums(values()))
+        return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
         """Return the events of the window that neurons read in `part`: an iteration's last window if forward, its first if backward."""
@@ -207,7 +158,7 @@ class EventTimeline:
 
     def rounds(self, *, backward: bool) -> Ints:
         """Return [chosen iterations]: number of windows after the first, as needed by the busiest sample of any limited bus."""
-        return self._cached("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
+        return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
         found = np.zeros(len(self.chosen), dtype=np.int64)
@@ -222,7 +173,7 @@ class EventTimeline:
 
         In the backward pass, they process the windows from number 1 on; in the forward pass, all windows but the last.
         """
-        return self._cached("further", str(backward), lambda: self._further_rounds(backward))
+        return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
@@ -247,7 +198,7 @@ class EventTimeline:
         `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
         """
         some, place = np.unique(samples, return_inverse=True)
-        found = np.array([self._cached(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])
+        found = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in some])
         return found[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
@@ -258,6 +209,3 @@ class EventTimeline:
             shown = self.shown(bus, part)
         of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
         return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
-
-    def _cached(self, kind: str, name: str, made: Callable[[], T]) -> T:
-        return self._memo.get((kind, name), made)

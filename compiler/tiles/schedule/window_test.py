@@ -1,4 +1,4 @@
-"""The test for further windows: relays report how many they need, and all tiles run the maximum.
+"""The test for further windows: relays report how many further windows they need, and all tiles process the largest of these numbers.
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
 of these reports, it would receive a fragment for each. So tiles of every chip first compute the maximum over some relays of that chip,
@@ -163,7 +163,17 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Maxi
 
 @dataclass(frozen=True, eq=False)
 class LevelReads:
-    """Data read by one level: its tiles, the bytes that each receives, and the bytes that each sender sends."""
+    """Data that one level of the tree reads.
+
+    Attributes
+    ----------
+    tile, numbers
+        Tile of each vertex of the level, and count of the numbers that it reads.
+    received, fragments
+        Bytes and fragments that each of these tiles receives from other tiles.
+    from_tile, sent
+        Tile of each piece that is read, and bytes of the piece if it moves to another tile, else 0.
+    """
 
     tile: Ints
     numbers: Ints

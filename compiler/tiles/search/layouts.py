@@ -16,7 +16,7 @@ from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import estimated_bytes, most_bytes
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.relays import Room, deal_relays
+from snnc.compiler.tiles.relays.relays import Room, distribute_relays
 
 
 def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
@@ -30,7 +30,7 @@ def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: 
     for source in problem.network.sources:
         owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
         rooms[source] = _rooms(problem, placement, ranges[owner], local_relays=local_relays)
-    relays = deal_relays(problem, used, rooms, ranges, _forward_cycles(problem, ranges))
+    relays = distribute_relays(problem, used, rooms, ranges, _forward_cycles(problem, ranges))
     return Layout(problem, placement, relays, _loss_tiles(problem, used, ranges))
 
 

@@ -42,7 +42,8 @@ TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """Fractions of a tile that blocks may fill, in a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
-"""Product of the changes that local search tries, the populations and the tiles of the chips in use: a few seconds on a laptop."""
+"""Maximum product of the changes that local search tries, the populations, and the tiles of the chips in use; this takes a few seconds
+on a laptop."""
 ROOMY: Final = 256
 """Minimum number of tiles of a chip for which shared tiles are tried; on smaller chips, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8

@@ -37,7 +37,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
             continue
         if part == "source_gradient" and not problem.deltas_into(layer):
             continue
-        blocks, where = layout.blocks(layer), layout.range_of(layer)
+        blocks, where = layout.blocks(layer), layout.ranges[layer.id]
         cycles = _kinds(layout, layer, blocks, part)
         loops = partial(_loops_of_kind, layout, layer, blocks, part)
         load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
@@ -65,7 +65,7 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
-    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
+    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.ranges[layer.id])), make)
 
 
 def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
@@ -218,7 +218,7 @@ def round_load(layout: Layout, part: str) -> Load:
             cycles = _rounds(layout, layer, blocks, links, backward=backward)
             for bus in returning:
                 cycles = cycles + _returned_in_rounds(layout, layer, blocks, bus)
-            load.add_kinds(layout.range_of(layer).tiles[blocks.place], blocks.kind, cycles)
+            load.add_kinds(layout.ranges[layer.id].tiles[blocks.place], blocks.kind, cycles)
     for bus_id in layout.reductions if backward else ():
         relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
         samples = np.array([relay.samples for relay in relays])
@@ -284,11 +284,3 @@ def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: in
             yield _of_link(layout, layer, blocks, name, index, passed=1), keys_passed(shown)
     if not drawn:
         yield _of_link(layout, layer, blocks, name, index, events=1), shown
-
-
-def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:
-    """Group buses by source."""
-    found: dict[Any, list[Bus]] = {}
-    for bus in buses:
-        found.setdefault(bus.source, []).append(bus)
-    return found

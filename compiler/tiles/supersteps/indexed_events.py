@@ -44,7 +44,7 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
-    bus, where = problem.bus[problem.bus_of[link.id]], layout.range_by_id(link.target)
+    bus, where = problem.bus[problem.bus_of[link.id]], layout.ranges[link.target]
     columns = problem.timeline.spikes(bus.source).size
     if further is not None:
         columns = max(columns, len(further.iteration) * problem.batch)
@@ -56,7 +56,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
     With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
-    where = layout.range_by_id(link.target)
+    where = layout.ranges[link.target]
     each = cost.choice if link.chooses else cost.value + converted(cost, link)
     prices = cost.table_row, cost.single, cost.run, each
     bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
@@ -224,15 +224,9 @@ def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
     from scipy.sparse import csr_array
 
     row, single, run, value = prices
-    groups = len(tables.span)
-    group = np.repeat(np.arange(groups), tables.span)
-    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
-    source = tables.keys if tables.keyed else tables.low[group] + index
-    at = tables.row_start[group] + index
-    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
-    total = np.concatenate([[0], np.cumsum(tables.length)])
-    cycles = row + (single if tables.single else run) * (end - begin) + value * (total[end] - total[begin])
-    return csr_array((cycles.astype(np.float64), (group, source)), shape=(groups, tables.inputs))
+    group, source, runs, values = tables.rows_by_source
+    cycles = row + (single if tables.single else run) * runs + value * values
+    return csr_array((cycles.astype(np.float64), (group, source)), shape=(len(tables.span), tables.inputs))
 
 
 def _spikes(problem: MappingProblem, bus: Bus) -> Any:

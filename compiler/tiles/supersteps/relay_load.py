@@ -43,7 +43,7 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
     """
     problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:
-        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        rows = None if source.external else mask_rows(problem, source, layout.ranges[source.owner])
         searched = rows is not None and source.kind == "spikes"
         if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
             continue
@@ -77,7 +77,7 @@ def _relay_loops(vertex: str, work: Callable[[int], RelayWork], relays: Sequence
 
 
 def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Return the buses whose windows are made from stored bits; windows of buses with a lag of 1 are merged from the latest results."""
+    """Return the buses whose windows are written from stored bits, and not (with a lag of 1) from ids that workers have just found."""
     if source not in problem.bits or part == "windows":
         return ()
     return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)

@@ -17,7 +17,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, even_neurons, mask_words
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
-from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes, sequence_bytes
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 
 ROW_BYTES: Final = 1 << 27
 """Maximum bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
@@ -60,7 +60,7 @@ def streaming_bytes(layout: Layout) -> tuple[int, ...]:
 
 
 def row_copy(layout: Layout) -> RowCopy:
-    """Price one copy of a row from or to streaming memory."""
+    """Return the predicted cycles of one copy of a row from or to streaming memory."""
     target, copies, cycles = layout.problem.target, 0, 0.0
     shares = row_shares(layout)
     rate = target.streaming.bytes_per_second / target.clock_hz if target.streaming is not None else np.inf
@@ -92,7 +92,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
 
 def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: TileRowShare) -> None:
     """Add the states before and after every step of a segment, and the values that the adjoint reads."""
-    where, steps, past = layout.range_of(layer), layout.problem.segments.steps_in_history, layer.past
+    where, steps, past = layout.ranges[layer.id], layout.problem.segments.steps_in_history, layer.past
     words.add(where.tiles, FLOAT * past.floats(steps) * where.tile_neurons * where.tile_samples, past.states + past.others)
     if past.half_states + past.half_others:
         neurons = even_neurons(where.tile_neurons, where.cut.columns)
@@ -101,7 +101,7 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare, half_words: TileRowShare) -> None:
     """Add the states and the last sent values: one piece per block and array, because a boundary follows the block's initial values."""
-    where, problem = layout.range_of(layer), layout.problem
+    where, problem = layout.ranges[layer.id], layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     halves = len(layer.kernel.halves)
     lists = len(layer.kernel.states) - halves + len(layer.sent) - len(spikes)
@@ -122,7 +122,7 @@ def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tu
     slots = problem.steps_stored(source) if history else problem.segments.steps_before(problem.largest_lag(source))
     if not slots:
         return
-    whole = sequence_bytes(source, problem.buses, slots, problem.mode, problem.windowed_buses, problem.bits)
+    whole = problem.sequence_bytes(source, slots)
     if source.kind != "spikes" or source in problem.bits:
         yield whole, False
         return

@@ -28,7 +28,7 @@ class SuperstepDraft:
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
     again: bool = False
-    """Whether it runs an earlier superstep once more, so that the code of its exchange exists already."""
+    """Whether the superstep repeats an earlier one, so that the code of its exchange exists already."""
 
     @property
     def executed(self) -> bool:

@@ -112,6 +112,9 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
 _HALF_STATE: Final = 2
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+# An id: load, subtract the first, compare with the count, branch, advance; additions are counted as part of it.
+_READING: Final = CodeletCost(idle=8, sweep=_SWEEP, event=_EVENT, event_joined=_JOINED, id=5, **_RUNS)
+"""Costs of a block that reads windows, which its vertices share."""
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
@@ -129,26 +132,21 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     kept = past.half_states if not kernel.halves else 0
     halves = _HALF * (kept + past.half_others) + 2 * _HALF_STATE * len(kernel.halves)
     fill = 2 * len(kernel.inputs)
-    return CodeletCost(
+    return replace(
+        _READING,
         start=24 + _links(layer.incoming),
-        idle=8,
         sample=6 + _sample(layer.incoming),
-        sweep=_SWEEP,
         swept_column=2,
-        event=_EVENT,
         event_vector=2 + layer.half_rows,
-        event_joined=_JOINED,
         row=_ROW,
         product=3 + layer.half_rows,
         word=_PAIR,
         word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
-        id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         window_test=6,  # two comparisons, and, not; shift and or into the mask
         narrow=int(layer.half_numbers),
-        **_RUNS,
     )
 
 
@@ -164,25 +162,20 @@ def _backward(layer: Layer) -> CodeletCost:
     stores += 4 * len({link.port for link in layer.incoming if link.half_deltas})
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
-    return CodeletCost(
+    return replace(
+        _READING,
         start=28 + _links(learned),
-        idle=8,
         sample=4 + _sample(learned),
-        sweep=_SWEEP,
         swept_column=1,
-        event=_EVENT,
         event_vector=3,
-        event_joined=_JOINED,
         row=_ROW,
         product=4,
         word=_PAIR,
         word_hit=_NONZERO,
         neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
-        id=5,
         element=3,
         **_partials(layer),
-        **_RUNS,
     )
 
 
@@ -204,19 +197,8 @@ def _sending(layer: Layer) -> int:
 def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
     """Return the costs of a vertex that reads further windows; all connections with events are assumed to have further windows."""
     links = [link for link in layer.incoming if link.events]
-    return CodeletCost(
-        start=16 + _links(links),
-        idle=8,
-        sample=_sample(links),
-        sweep=_SWEEP,
-        swept_column=per_column,
-        event=_EVENT,
-        event_vector=event_vector,
-        event_joined=_JOINED,
-        id=5,
-        **more,
-        **_RUNS,
-    )
+    start, sample = 16 + _links(links), _sample(links)
+    return replace(_READING, start=start, sample=sample, swept_column=per_column, event_vector=event_vector, **more)
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:

@@ -44,26 +44,26 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
     return tuple(looping(COMPARED, Amount("numbers"), cost.element))
 
 
-def most(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+def most(costs: Mapping[str, CodeletCost], name: str = "most") -> VertexSpec:
     """Return the vertex that computes the maximum of the further windows needed by some relays."""
-    return VertexSpec("most", _MOST, costs["most"], _compared(costs["most"]))
+    return VertexSpec(name, _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that computes the maximum with all workers of the deciding tile."""
-    return VertexSpec("most_of_workers", _MOST, costs["most"], _compared(costs["most"]))
+    return most(costs, "most_of_workers")
 
 
 def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
     """Return the vertex that decides whether further windows follow; with `looks_back`, it records their number for the backward pass."""
-    kept: tuple[FieldSpec, ...] = ()
+    history: tuple[FieldSpec, ...] = ()
     if looks_back:
-        kept = (
+        history = (
             one("input", "int", "k", "the iteration"),
             run("inout", "unsigned", "back", "number of further windows in each iteration of the backward pass"),
         )
     maxima = run("input", "unsigned", "maxima", "largest number that each worker found")
-    return VertexSpec("answer", (maxima, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"], _compared(costs["answer"]))
+    return VertexSpec("answer", (maxima, _AGAIN, _LEFT, _ROUNDS, *history), costs["answer"], _compared(costs["answer"]))
 
 
 def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:

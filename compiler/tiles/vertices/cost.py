@@ -4,7 +4,7 @@ A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description,
 :class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
 expected amounts, and the codelet counts by the same formulas::
 
-    cycles = start + sum of trips x cycles per trip          (only idle when the vertex has no step)
+    cycles = start + sum of trips x cycles per trip          (or idle, in an iteration without a step for the vertex)
 
 A coefficient is the number of cycles per trip of one of these loops. Its values are in
 :mod:`snnc.compiler.tiles.vertices.codelet_costs`; the name of a loop states what its trips are.

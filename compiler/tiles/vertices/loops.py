@@ -55,9 +55,9 @@ class Formula:
     @cached_property
     def value(self) -> Callable[[Values], Any]:
         """Function that evaluates the formula; it is compiled once, because the search evaluates it thousands of times."""
-        return self.compiled()
+        return self._compiled()
 
-    def compiled(self) -> Callable[[Values], Any]:
+    def _compiled(self) -> Callable[[Values], Any]:
         """Compile the formula to the function :attr:`value`."""
         raise NotImplementedError
 
@@ -72,8 +72,7 @@ class Constant(Formula):
 
     number: int
 
-    def compiled(self) -> Callable[[Values], int]:
-        """See :meth:`Formula.compiled`."""
+    def _compiled(self) -> Callable[[Values], int]:
         return lambda values: self.number
 
     def text(self, texts: Texts) -> str:
@@ -87,8 +86,7 @@ class Amount(Formula):
 
     name: str
 
-    def compiled(self) -> Callable[[Values], Any]:
-        """See :meth:`Formula.compiled`."""
+    def _compiled(self) -> Callable[[Values], Any]:
         return operator.itemgetter(self.name)
 
     def text(self, texts: Texts) -> str:
@@ -104,8 +102,7 @@ class Operation(Formula):
     left: Formula
     right: Formula
 
-    def compiled(self) -> Callable[[Values], Any]:
-        """See :meth:`Formula.compiled`."""
+    def _compiled(self) -> Callable[[Values], Any]:
         operate, left, right = _OPERATORS[self.sign], self.left.value, self.right.value
         if isinstance(self.left, Constant):
             first = self.left.number
@@ -135,8 +132,7 @@ class FunctionCall(Formula):
     of: Formula
     most: int | None = None
 
-    def compiled(self) -> Callable[[Values], Any]:
-        """See :meth:`Formula.compiled`."""
+    def _compiled(self) -> Callable[[Values], Any]:
         function, of, most = FUNCTIONS[self.name], self.of.value, self.most
         if most is None:
             return lambda values: function(of(values))

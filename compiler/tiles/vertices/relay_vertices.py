@@ -180,7 +180,7 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
 
 
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
-    """Return the vertex that copies the steps still to be sent to a boundary of segments, or back; `stored` is None for values."""
+    """Return the vertex that copies the steps that a relay has yet to send, to a boundary or back; `stored` is None for values."""
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words per sample and step"), *both]

@@ -18,7 +18,7 @@ _BLOCK: Final = (
 
 
 def block_moments(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that computes the mean, and the sum of squared distances from it, of each neuron of a block."""
+    """Return the vertex that computes, for each neuron of a block, the mean and the sum of squared distances from the mean."""
     cost = costs["block_moments"]
     loops = (
         *looping("rows", Amount("rows"), cost.row),

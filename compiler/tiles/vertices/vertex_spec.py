@@ -22,8 +22,8 @@ Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool
 class FieldSpec:
     """A field of a vertex; it takes a word of tile memory.
 
-    `many` distinguishes a pointer to several elements from one to a single element. The elements begin at a multiple of `align` bytes
-    (0: the alignment of an element).
+    `many`: the field points to several elements, not to a single one. The elements begin at a multiple of `align` bytes (0: the alignment
+    of an element).
     """
 
     name: str

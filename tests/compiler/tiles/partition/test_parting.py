@@ -87,7 +87,7 @@ def test_a_part_that_nothing_leads_to_is_refused():
     random = np.random.default_rng(0)
     one = Sparse(np.ones(1, np.float32), np.zeros(1, np.int32), np.array([0] + 12 * [1], np.int32), (12, 12))
     graph = prepare(layers(random, one)).graph
-    with pytest.raises(UnreachedPartError, match="nothing leads to 'second part 1'"):
+    with pytest.raises(UnreachedPartError, match="no connection leads to 'second part 1'"):
         split(graph, Partition({"second": np.arange(12) % 2}))
     biased = Sparse(one.weight, one.indices, one.indptr, one.shape, np.ones(12, np.float32))
     graph = prepare(layers(random, biased)).graph

@@ -8,7 +8,7 @@ from hypergraphs import planted, scattered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.tiles.partition.child_process import ask
+from snnc.compiler.tiles.partition.child_process import run_partitioner
 from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
 from snnc.compiler.tiles.partition.greedy import OwnPartitioner, in_order
 from snnc.compiler.tiles.partition.hypergraph import Hypergraph
@@ -129,7 +129,7 @@ def test_an_answer_that_is_no_partition_is_refused(tmp_path, monkeypatch, parts)
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PartitionerCrashError, match=rf"{len(parts)} parts for 4 vertices"):
-        ask(
+        run_partitioner(
             "metis",
             start=np.arange(5),
             neighbours=np.zeros(0, int),
