@@ -17,10 +17,8 @@ from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 
-class CapacityTextError(SnncError):
+class CapacityTextError(SnncError, code="SNNC-E600"):
     """A capacity is neither a number nor a share, or is set for a source that the network does not have."""
-
-    code = "SNNC-E600"
 
 
 @dataclass(frozen=True)
