@@ -123,6 +123,8 @@ class Backend(Generic[Own]):
         Whether it writes a program that is then built. Otherwise the step program runs in this process.
     has_tiles
         Whether it maps programs onto tiles and counts the tiles' cycles.
+    trains
+        Whether its sessions train; otherwise only the emitted project does.
     native
         Whether its projects are those of :mod:`snnc.backends.native`: the program owns the weights, ``project.json`` gives the memory
         needed for a sequence, and PyTorch can run the program as a module.
@@ -138,6 +140,7 @@ class Backend(Generic[Own]):
     synonyms: tuple[str, ...] = ()
     emits: bool = True
     has_tiles: bool = False
+    trains: bool = True
     native: bool = False
     adjoint: bool = False
 

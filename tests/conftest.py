@@ -119,9 +119,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Exempt modules and thousands of tests from garbage collection, which would traverse all of them again and again."""
+    """Exempt modules and thousands of tests from garbage collection, and collect less often: this saves 3 % of CPU time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,6 +27,7 @@ from snnc.compiler.lowering.capacities import (
     split_capacity,
     split_share,
 )
+from snnc.compiler.lowering.named_parts import quoted
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
@@ -88,7 +89,7 @@ class CapacityPlan:
     def text(self) -> str:
         """The text stored in a checkpoint."""
         parts = [] if self.default is None else [self.default.text]
-        return "; ".join([*parts, *(f"{name}={entry.text}" for name, entry in self.named.items())])
+        return "; ".join([*parts, *(f"{quoted(name)}={entry.text}" for name, entry in self.named.items())])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Opened, opened, serious
+from browser import Opened, closed_browser, opened, serious  # noqa: F401  # a fixture that closes the browser
 from plans import made_plan
 
 from snnc.report import Subject, write

@@ -62,6 +62,7 @@ def test_without_a_later_core_in_clusters_the_program_has_one_stream(layers, tmp
     assert "beside" not in (emit_cuda(program, tmp_path / "project") / "network.cpp").read_text()
 
 
+@pytest.mark.representative("0")
 @pytest.mark.parametrize("segment", [0, 4])
 def test_numbers_are_those_of_the_reference(segment):
     program = stacked(40, 48, optimizer=SGD(1e-2))

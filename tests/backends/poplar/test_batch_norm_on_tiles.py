@@ -120,8 +120,8 @@ def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
     assert found.count == STEPS * BATCH
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("codelets_as_for_users")
-@pytest.mark.representative("dense", "each step")
 @pytest.mark.parametrize("name", PREDICTED)
 def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
     """Cycles of all runs of an update within 5 %, the fullest tile's bytes within 2 %."""

@@ -13,7 +13,6 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
 BATCH = 8
 
 

@@ -66,6 +66,7 @@ def test_what_lies_outside_the_tiles_changes_no_result(tmp_path, name, length, w
 PLACED = [(8, 5, True, "boundaries"), (5, 5, False, "history"), (2, 1, True, "history")]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies", "windowed", "way"), sampled(PLACED, 3))
 def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with_it(tmp_path, seed, copies, windowed, way):
     window = (-0.5, 0.5) if windowed else None
@@ -118,7 +119,7 @@ def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, w
 # ---- the prediction -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.representative("history")
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_prediction_agrees_with_the_emulator(tmp_path, way):

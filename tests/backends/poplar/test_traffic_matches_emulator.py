@@ -72,6 +72,7 @@ def test_bytes_of_new_weights_are_those_of_the_emitted_program(name):
     assert moved(copies) / copies["executions"] == counted["weights to copies"] > 0
 
 
+@pytest.mark.wide
 def test_bytes_over_links_are_those_of_the_emitted_program():
     case = project("learnable")
     steps, _, traffic = step_of(case)
