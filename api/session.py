@@ -122,17 +122,15 @@ class Session(session.BackendSession):
         """Return the report of a program without a plan."""
         from snnc.report.program import ProgramReport, write_program
 
-        program, project = self.program, None
+        project = None
         if self.project is not None and (self.project / "project.json").is_file():
             project = json.loads((self.project / "project.json").read_text(encoding="utf-8"))
         return write_program(
             ProgramReport(
                 self.graph,
                 self.options,
-                program.steps,
+                self.program,
                 sum(math.prod(np.shape(value)) for value in self.state_dict().values()),
-                None if program.loss is None else program.loss.name,
-                None if program.optimizer is None else program.optimizer.name,
                 project,
                 self.recording,
                 self._times(),

@@ -87,6 +87,14 @@ def _one_level(request):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory):
+    """Keep the projects that tests compile out of the list of those that this user trusts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def plans_as_for_users(monkeypatch):
     """Improve plans as long as for users."""

@@ -46,7 +46,7 @@ RecordOption: TypeAlias = Annotated[
 
 
 def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse the parameters of a command named in `idle`, which the given option `alone` makes ineffective.
+    """Refuse the parameters `idle` of a command if they are given together with the option `alone`, which makes them ineffective.
 
     Raises
     ------

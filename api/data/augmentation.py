@@ -17,12 +17,12 @@ from snnc.errors import SampleError
 
 @dataclass(frozen=True)
 class Shift:
-    """Shift all events of a sample by the same number of places on each axis; events that leave the sensor are dropped.
+    """Shift a sample by a random number of places along each spatial axis; events that leave the sensor are dropped.
 
     Parameters
     ----------
     most
-        Largest shift, one for all spatial axes or one per axis; shifts are drawn uniformly from -most … most. Polarity does not change.
+        Largest shift, one number for all spatial axes or one per axis; each shift is drawn uniformly from -most … most.
     seed
         Seed of the random numbers.
     """

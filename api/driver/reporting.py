@@ -72,10 +72,8 @@ def read_program(path: Path) -> ProgramReport | None:
     return ProgramReport(
         read_trained(graph, path),
         compiled.options,
-        program.steps,
+        program,
         sum(int(p.value.size) for name, p in program.parameters.items() if not is_run_value(name)),
-        None if program.loss is None else program.loss.name,
-        None if program.optimizer is None else program.optimizer.name,
         _json_of(path, "project.json") if compiled.options.backend.emits else None,
         read_recording(recorded) if recorded.exists() else None,
         read_timing(_json_of(path, PROFILE)),

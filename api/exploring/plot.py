@@ -31,7 +31,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed); `along` labels its own x-axis."""
+    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed), label of the x-axis (`along`)."""
 
     title: str
     left: float

@@ -29,11 +29,6 @@ class MembraneResponse:
     squares: float
 
 
-def fires(population: Population) -> bool:
-    """Return whether the neuron's equations contain a spike function."""
-    return any(c.function in SPIKES for a in population.model.equations for c in calls(a.value))
-
-
 def threshold_of(population: Population) -> float:
     """Return the mean of the parameter ``threshold``; 1 for a neuron without it."""
     default = population.model.parameters.get("threshold", 1.0)

@@ -11,28 +11,28 @@ from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.ir.plan_json import runs, unruns
 from snnc.compiler.tiles.errors import ReportOptionError
 
+
+def _further_windows(part: str, code: str) -> dict[str, str]:
+    """Return the patterns of the phases that test for further windows and move them; see :data:`CODES`."""
+    return {
+        **{f"{part}: test, level {level}": rf"{code}D{level}\b" for level in (1, 2, 3)},
+        f"{part}: test for further windows": rf"{code}D\b",
+        f"{part}: decisions": r"decisions and barriers$",
+        f"{part}: further windows": rf"{code}G\b",
+        f"{part}: next windows": rf"{code}N\b",
+    }
+
+
 CODES: Final[Mapping[str, str]] = {
     "recompute: relays": r"F1\b",
     "recompute: windows": r"F1b\b",
-    "recompute: test, level 1": r"FD1\b",
-    "recompute: test, level 2": r"FD2\b",
-    "recompute: test, level 3": r"FD3\b",
-    "recompute: test for further windows": r"FD\b",
-    "recompute: decisions": r"decisions and barriers$",
-    "recompute: further windows": r"FG\b",
-    "recompute: next windows": r"FN\b",
+    **_further_windows("recompute", "F"),
     "recompute: neurons": r"F2\b",
     "forward: initial states": r"F0 initial\b",
     "forward: relays": r"F1\b",
     "forward: windows": r"F1b\b",
     "forward: counters": r"F0 counters\b",
-    "forward: test, level 1": r"FD1\b",
-    "forward: test, level 2": r"FD2\b",
-    "forward: test, level 3": r"FD3\b",
-    "forward: test for further windows": r"FD\b",
-    "forward: decisions": r"decisions and barriers$",
-    "forward: further windows": r"FG\b",
-    "forward: next windows": r"FN\b",
+    **_further_windows("forward", "F"),
     "forward: neurons": r"F2\b",
     "forward: moments": r"N1\b",
     "forward: save": r"FS\b",
@@ -46,13 +46,7 @@ CODES: Final[Mapping[str, str]] = {
     "backward: neurons": r"B2\b",
     "backward: neurons ahead": r"B2a\b",
     "backward: reduction": r"B3\b",
-    "backward: test, level 1": r"BD1\b",
-    "backward: test, level 2": r"BD2\b",
-    "backward: test, level 3": r"BD3\b",
-    "backward: test for further windows": r"BD\b",
-    "backward: decisions": r"decisions and barriers$",
-    "backward: further windows": r"BG\b",
-    "backward: next windows": r"BN\b",
+    **_further_windows("backward", "B"),
     "update: private gradients": r"U1 private\b",
     "update: shared gradients": r"U1 shared\b",
     "update: squares": r"U1 squares\b",

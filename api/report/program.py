@@ -10,6 +10,7 @@ from typing import Any, Final
 from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
 from snnc.options.compile_options import CompileOptions
@@ -44,8 +45,8 @@ class ProgramReport:
     ----------
     graph, options
         The network, and the options of its compilation.
-    steps, parameters, loss, optimizer
-        Time steps of the program (None for any number), its number of stored parameters, and the names of its loss and optimiser.
+    program, parameters
+        Its step program, and the number of stored parameters.
     project
         Contents of the emitted ``project.json``; None if there is none.
     recording
@@ -56,10 +57,8 @@ class ProgramReport:
 
     graph: Graph
     options: CompileOptions
-    steps: int | None
+    program: StepProgram
     parameters: int
-    loss: str | None
-    optimizer: str | None
     project: Mapping[str, Any] | None = None
     recording: Recording | None = None
     timing: Mapping[str, Any] | None = None
@@ -101,8 +100,8 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
         "name": program.graph.name,
         "target": options.target,
         "about": options.backend.about,
-        "kind": "training step" if program.loss else "forward pass",
-        "steps": program.steps,
+        "kind": "training step" if program.program.loss else "forward pass",
+        "steps": program.program.steps,
         "batch": options.batch,
         "neurons": sum(layer["neurons"] for layer in found["layers"]),
         "parameters": program.parameters,
@@ -158,10 +157,10 @@ def _read_kernels(data: object) -> dict[str, Any] | None:
 
 
 def _options(program: ProgramReport) -> list[dict[str, str]]:
-    chosen = program.options
+    chosen, loss, optimizer = program.options, program.program.loss, program.program.optimizer
     values = {
-        "loss": program.loss,
-        "optimizer": None if program.optimizer is None or chosen.optimizer is None else f"{program.optimizer}, lr {chosen.optimizer.lr:g}",
+        "loss": None if loss is None else loss.name,
+        "optimizer": None if optimizer is None or chosen.optimizer is None else f"{optimizer.name}, lr {chosen.optimizer.lr:g}",
         "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
         "precision": chosen.precision,
         "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -226,8 +226,9 @@ def tile_layout(subject: Subject, encode: Callable[[Any], Any]) -> dict[str, Any
 def tile_numbers(subject: Subject, encode: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the bytes and cycles of each tile by category, encoded by `encode`: predicted and, if known, emulated."""
     plan, emulation = subject.plan, subject.emulation
-    emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
-    numbers = {"memory": plan.memory, "cycles": plan.tile_cycles, "emulated": {n: t for n, t in emulated.items() if t is not None}}
+    counted = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
+    emulated = {name: tiles for name, tiles in counted.items() if tiles is not None}
+    numbers: dict[str, Mapping[str, Any]] = {"memory": plan.memory, "cycles": plan.tile_cycles, "emulated": emulated}
     return {what: {name: encode(tiles) for name, tiles in by_name.items()} for what, by_name in numbers.items()}
 
 

@@ -63,16 +63,8 @@ LIBRARY: Final = "libsnnc_project.so"
 def build_cpu(folder: Path, flags: Sequence[str] = (), level: str | None = None) -> Path:
     """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
 
-    Sources that projects share are compiled once. Weights and tables are read when the library is opened.
-
-    Parameters
-    ----------
-    folder
-        An emitted project.
-    flags
-        Additional compiler flags, for example for a sanitizer.
-    level
-        Optimisation flag of the project's own sources; the default is `OWN_LEVEL`.
+    Sources that projects share are compiled once. Weights and tables are read when the library is opened. `flags` are additional compiler
+    flags, for example for a sanitizer; `level` is the optimisation flag of the project's own sources, by default `OWN_LEVEL`.
 
     Raises
     ------

@@ -58,18 +58,8 @@ def emit_cpu(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all.
 
-    Parameters
-    ----------
-    program
-        The step program.
-    folder
-        The output folder.
-    steps, batch
-        Initial sizes of a session, which accepts any number of either.
-    precision
-        Precision of the histories for the backward pass; with bfloat16, also of the dense weights that connections read. Sums are float32.
-    half
-        Layers whose histories have this precision; None: all.
+    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` is that of the histories for the
+    backward pass, of all layers or those in `half`; with bfloat16, also of the dense weights that connections read. Sums are float32.
 
     Raises
     ------

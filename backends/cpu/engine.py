@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from snnc.backends.cpu.build import build_cpu
 from snnc.backends.native.processors import processors
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.events import Events, InputValues
@@ -59,14 +58,3 @@ def threads_of(threads: int | None) -> int:
         if wanted.isdecimal() and int(wanted):
             return int(wanted)
     return processors()
-
-
-def open_engine(folder: Path, threads: int | None = None, memory: int | None = None) -> CpuEngine:
-    """Build the project in `folder` if needed and load it.
-
-    Raises
-    ------
-    ToolMissingError, BuildError
-        This machine has no C++ compiler, or the project does not compile.
-    """
-    return CpuEngine(build_cpu(folder), Path(folder), threads, memory)

@@ -45,15 +45,7 @@ SESSION: Final = 1 << 16
 
 
 def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
-    """Return the memory needs of a session: for a training step if the program trains, else for a run.
-
-    Parameters
-    ----------
-    made
-        Statements of the program.
-    row_buffers
-        Row buffers that the program allocates.
-    """
+    """Return the memory needs of a session: for a training step if the program trains, else for a run."""
     storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
@@ -176,7 +168,7 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
 
 
 def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Return the lists that are transposed for a block, with bytes per entry: row, value, and the product for neurons in the support."""
+    """Return the lists that a thread transposes for a block of steps, by name, and the bytes of a transposed entry."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:

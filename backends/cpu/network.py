@@ -27,7 +27,6 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
-from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import parameter_key
@@ -198,8 +197,8 @@ def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> di
     """Return the slots of the adjoints of outputs; those that a later stage writes block by block have the slots of a block."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
-    behind = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
-    return {name: Slots(slots - 1, ("block",)) if name in behind else Slots(slots) for name, slots in found}
+    from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
+    return {name: Slots(slots - 1, ("block",)) if name in from_later else Slots(slots) for name, slots in found}
 
 
 def _members(made: Statements) -> list[dict[str, Any]]:
@@ -289,12 +288,9 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     lines += [f"limit_spikes({limit.buffer}, {limit.capacity}, {limit.key});" for limit in limits.values()]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
-        classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
-        loss = program.loss
-        own = isinstance(loss, Composed) and not loss.plain_targets
-        lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
+        record = next(o.record for o in program.outputs if o.id == program.loss_output)
+        lines.append(target_setup(program.loss, storage.size(record)))
         if isinstance(program.loss, ExternalLoss):
-            record = next(o.record for o in program.outputs if o.id == program.loss_output)
             lines.append(f'add_adjoint("d_{record}", d_{record}, true);')
     return lines
 

@@ -107,7 +107,7 @@ def forward_function(
         (
             *_loads(places, used),
             *_parameter_loads(kernel.parameters, scalars, used),
-            *_statements(body),
+            *c_assignments(body),
             *(f"{p}[first + n] = {n};" for n, p in stores),
             *(f"{p}[first + n] = {numbers.rounded}({_centred(n, '-', rounded[n])});" for n, p in short.items()),
         ),
@@ -176,16 +176,12 @@ def backward_function(
                 for n, c in short.items()
                 if n in used
             ),
-            *_statements(body),
+            *c_assignments(body),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),
             *(f"d_{a}_sum[n] += d_{a};" for a in kernel.learnable),
         ),
     )
-
-
-def _statements(body: Sequence[Assignment]) -> list[str]:
-    return c_assignments(body)
 
 
 def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:

@@ -213,13 +213,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
 
 
 def resources(library: Path) -> list[KernelResources]:
-    """Read the report that the assembler wrote when `library` was built.
-
-    Parameters
-    ----------
-    library
-        The result of :func:`build_cuda`.
-    """
+    """Read the report that the assembler wrote when :func:`build_cuda` built `library`."""
     return read_resources((library.parent / RESOURCES).read_text())
 
 

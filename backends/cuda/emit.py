@@ -35,18 +35,9 @@ def emit_cuda(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all; needs neither nvcc nor a device.
 
-    Parameters
-    ----------
-    program
-        The step program.
-    folder
-        The output folder.
-    steps, batch
-        Initial sizes of a session, which accepts any number of either.
-    precision
-        With ``"tf32"``, the weights of forward products of spikes outside the time loop have 11 bits. With ``"bfloat16"``, the factors of
-        dense backward products and the deltas have 16 bits; with ``"float16"``, also the factors of forward products and the histories.
-        Sums, running states and parameters are float32.
+    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. In precision ``"tf32"``, the weights of
+    forward products of spikes outside the time loop have 11 bits. In ``"bfloat16"``, the factors of dense backward products and the deltas
+    have 16 bits; in ``"float16"``, also the factors of forward products and the histories. Sums, running states and parameters are float32.
 
     Raises
     ------

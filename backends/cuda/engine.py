@@ -179,8 +179,8 @@ class CudaEngine(SequenceEngine):
 def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -> None:
     if given.kind != "float32" or given.shape != shape:
         raise DeviceArrayError(
-            f"the input {name} takes float32 of shape {list(shape)}; the device array contains {given.kind} of shape {list(given.shape)}. "
-            "Convert it on the device."
+            f"the input {name} accepts float32 of shape {list(shape)}; the device array contains {given.kind} of shape "
+            f"{list(given.shape)}. Convert it on the device."
         )
     if not given.contiguous:
         raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")

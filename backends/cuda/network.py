@@ -29,7 +29,6 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import DenseProduct, DenseWeightGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.lowering.statistics import watched
@@ -440,7 +439,5 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.shown().items()]
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
-        loss = program.loss
-        own = isinstance(loss, Composed) and not loss.plain_targets
-        lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
+        lines.append(target_setup(program.loss, classes))
     return lines

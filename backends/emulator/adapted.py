@@ -28,6 +28,7 @@ COMPUTE_ELSEWHERE = re.compile(
 OWN_CONSTANT = re.compile(r"expected unqualified-id before .*\n[^\n]*\bM_[A-Z0-9_]+\s*[={(]")
 """Compiler error for a codelet's own constant with a name such as `M_PI`, which <cmath> defines here, but not on an IPU."""
 OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
+ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 MAX_ATTEMPTS = 24
 
 
@@ -106,7 +107,11 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
     if is_refused(errors) and found != attempt.refused:
         return replace(attempt, refused=found)
     flags = _other_flags(list(attempt.flags), errors, clang)
-    return None if flags is None else replace(attempt, flags=tuple(flags))
+    if flags is not None:
+        return replace(attempt, flags=tuple(flags))
+    if attempt.refused is None and ASSEMBLY.search(attempt.source.read_text(errors="replace")):
+        return replace(attempt, refused=frozenset())  # an operand of assembly may be a constant that only an IPU has
+    return None
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:

@@ -54,6 +54,8 @@ TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
 """Names of targets in Poplar; all codelets run on this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
+ASSEMBLED_VERTEX = re.compile(r"\b__runCodelet_(\w+)")
+"""A vertex's name in an assembly file."""
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
 FIRST_WORD = b"popc\t"
@@ -403,7 +405,9 @@ def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
         if not source.is_file():
             raise BuildError(f"{source}: no such file")
         if source.suffix.lower() == ".s":
-            print(f"popc: {source.name} is IPU assembly and is skipped", file=sys.stderr)
+            vertices = ", ".join(dict.fromkeys(ASSEMBLED_VERTEX.findall(source.read_text(errors="replace"))))
+            which = f"; if the program uses {vertices}, the C++ form runs, which may be empty" if vertices else ""
+            print(f"popc: {source.name} is IPU assembly and is skipped{which}", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
     if not found and not may_be_empty:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")

@@ -24,7 +24,7 @@ TOKEN = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 QUALIFIERS = re.compile(r"(?:\s|\bvolatile\b|\b__volatile__\b|\b__volatile\b|\binline\b|\bgoto\b)*\(")
-STRING = re.compile(r'R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)"', re.DOTALL)
+TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', re.DOTALL)
 DECLARED = re.compile(r"(\w+)\s*$")
 STATEMENTS = ("else", "do")
 LONGEST_QUOTE = 60
@@ -72,7 +72,6 @@ class _Reader:
     """Position in a preprocessed source: what was copied so far, and the place in the author's files."""
 
     text: str
-    builtins: frozenset[str]
     made: list[str] = field(default_factory=list)
     copied: int = 0
     file: str = ""
@@ -115,7 +114,7 @@ def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     void f() { snnc_refuse("a.cpp:7: assembly of an IPU (trap 0)"); asm("" ::: "memory"); }
     <BLANKLINE>
     """
-    reader, at = _Reader(preprocessed, builtins), 0
+    reader, at = _Reader(preprocessed), 0
     while (match := TOKEN.search(preprocessed, at)) is not None:
         at = match.end()
         if match.group().startswith("# "):
@@ -136,7 +135,7 @@ def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
     if opening is None:
         return match.end()
     end = _closing(reader.text, opening.end())
-    first = STRING.match(reader.text, re.compile(r"\s*").match(reader.text, opening.end()).end())  # type: ignore[union-attr]
+    first = TEMPLATE.match(reader.text, opening.end())
     lines = [] if first is None else (first.group(2) or first.group(3) or "").replace("\\n", "\n").replace("\\t", " ").splitlines()
     instructions = [line.strip() for line in lines if line.strip(" \t{};")]
     if not instructions:

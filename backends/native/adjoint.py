@@ -17,7 +17,7 @@ from snnc.compiler.passes.edit import fresh_name
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay after each input, and the relay of each input; the adjoint of its current is the input's gradient.
 
-    A relay is only differentiated if it follows a learnable connection, so its input connection has a constant weight of 1. The relay of a
+    A relay is only differentiated if it follows a learnable connection, so a learnable connection of weight 1 leads to it. The relay of a
     spike input fires at each input spike, with a derivative of 1, so that its readers still receive events.
     """
     made = Graph(graph.name, graph.steps)

@@ -6,6 +6,7 @@ from typing import Any
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments
+from snnc.compiler.losses import Loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.term import Term
 
@@ -39,9 +40,11 @@ def composed_context(loss: Composed) -> dict[str, Any]:
     }
 
 
-def target_setup(loss: Composed) -> str:
-    """Return the statement that registers targets other than one class per sample."""
-    return f"add_targets({target_form(loss)});"
+def target_setup(loss: Loss | None, classes: int) -> str:
+    """Return the statement that registers the targets of a loss; by default they are one of `classes` classes per sample."""
+    if isinstance(loss, Composed) and not loss.plain_targets:
+        return f"add_targets({target_form(loss)});"
+    return f"add_labels({classes});"
 
 
 def target_form(loss: Composed) -> str:

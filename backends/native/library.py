@@ -126,19 +126,18 @@ class NativeSession:
 
     def set_from(self, name: str, address: int, elements: int) -> None:
         """Let the program copy a tensor from host or device memory that contains values of the tensor's type."""
-        info = self._info(name)
-        if elements != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the source {elements} elements.")
-        pointer = ctypes.c_void_p(address)
-        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+        self._copy(self._library.snnc_set_tensor, name, address, elements)
 
     def get_into(self, name: str, address: int, elements: int) -> None:
         """Let the program copy a tensor to host or device memory, as values of the tensor's type."""
+        self._copy(self._library.snnc_get_tensor, name, address, elements)
+
+    def _copy(self, function: Callable[..., int], name: str, address: int, elements: int) -> None:
+        """Call the function of the ABI that copies a tensor from or to an address."""
         info = self._info(name)
         if elements != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the destination {elements} elements.")
-        pointer = ctypes.c_void_p(address)
-        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory at the given address {elements} elements.")
+        self._check(function(self._open(), name.encode(), ctypes.c_void_p(address), elements * info.dtype.itemsize))
 
     def get(self, name: str) -> Array:
         """Return a copy of a tensor."""

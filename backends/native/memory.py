@@ -232,14 +232,7 @@ def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
     """Raise an error, before anything runs, if not even one sample fits in `most` bytes; return a warning if a batch does not fit, else "".
 
-    Parameters
-    ----------
-    description
-        ``project.json`` of the project.
-    steps, batch
-        Numbers of steps and samples, if known.
-    most
-        The bound in bytes.
+    `description` is the project's ``project.json``; `steps` and `batch` are None if they are unknown.
 
     Raises
     ------

@@ -8,8 +8,6 @@ from snnc.backends.codegen.statements import Guarded, Statement
 
 LINE = 16
 """Float32 values in a cache line; rows are padded to whole lines."""
-LENGTHS = ("steps", "segment", "block")
-"""Lengths in steps, defined by a session: of the sequence, of the segment between two checkpoints, and of a block with stored deltas."""
 
 
 def padded(numbers: int) -> int:
@@ -25,7 +23,11 @@ def pitch(numbers: int) -> int:
 
 @dataclass(frozen=True)
 class Slots:
-    """Number of stored rows per sample: `number`, plus the lengths named in `lengths`."""
+    """Number of stored rows per sample: `number`, plus the lengths named in `lengths`.
+
+    A session defines the lengths in steps: ``steps`` of the sequence, ``segment`` between two checkpoints, and ``block`` of a block with
+    stored deltas.
+    """
 
     number: int
     lengths: tuple[str, ...] = ()

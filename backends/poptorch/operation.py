@@ -163,7 +163,7 @@ class PopartOperation:
         """Inputs of the operation, in order."""
         plan = self.plan
         sequences_of = [OperationInput(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
-        labels = {name: p.label for name, p in self.program.parameters.items()} | {f"{name}_limit": "what is sent" for name in self.limited}
+        labels = {name: p.label for name, p in self.program.parameters.items()} | {f"{name}_limit": "spike limit" for name in self.limited}
         return (
             *sequences_of,
             *(OperationInput(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()),

@@ -69,7 +69,7 @@ def of_autograd(weights, how, x, y):
     return {name: p.detach().numpy() for name, p in w.items()}
 
 
-@pytest.mark.representative("*-reference", "add-cpu", "add-gc200")
+@pytest.mark.representative("*-reference", "add-cpu")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("how", JOINS)
 def test_residual_blocks_with_one_to_one_recurrence_train_as_autograd(how, target, monkeypatch):

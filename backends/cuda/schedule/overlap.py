@@ -66,7 +66,7 @@ def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: M
     Parameters
     ----------
     backward
-        Host statements; a core has two, one for its time and one that launches it.
+        Host statements; a core has two: one starts its timer, the other launches it.
     cores
         The cores among them.
     beside

@@ -9,7 +9,7 @@
 
 namespace poplar::core {
 
-/// On both sides of every field.
+/// Size of the guard on each side of every field.
 constexpr std::size_t guardBytes = 64;
 
 /// Whether SNNC_CHECK_BOUNDS requests the check: every edge is then staged between guards.

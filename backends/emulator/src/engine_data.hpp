@@ -180,7 +180,7 @@ void planHandles(EngineData &engine);
 /// Name of the compute set, copy or transfer that an operation runs; null for other operations.
 const std::string *stepName(const EngineData &engine, const Op &op);
 void requireMapped(const GraphData &graph, const std::vector<Block> &blocks, const std::string &user);
-/// No constants, and no element twice.
+/// Refuses constants, and tensors that contain an element twice.
 void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user);
 /// Moves between blocks and a flat buffer.
 std::vector<Move> movesToBuffer(const EngineData &engine, const std::vector<Block> &blocks, char *buffer, std::uint32_t bytes, bool toBuffer);

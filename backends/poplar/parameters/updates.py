@@ -83,7 +83,7 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the length of a group's rates; the last element unscales gradients, or is the share of a batch in the mean over several."""
+    """Return the length of a group's rates; its last elements unscale gradients, and are the share of a batch in the mean over several."""
     if net.program.optimizer is None:
         return _LEAST
     return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)

@@ -1,4 +1,4 @@
-// Fibers of the kernels of a check, and operations on device memory that a check does on memory of the host.
+// Runs kernels on the host, for checks: one fiber for each thread; memory of the device is memory of the host.
 #include "cuda_on_host.hpp"
 
 #include "memory.hpp"

@@ -115,6 +115,7 @@ def test_a_prediction_counts_only_the_share_of_gradients_that_idle_multiprocesso
     assert {one["during"] for one in description["launches"]} == {"", "hidden1"}
 
 
+@pytest.mark.wide
 def test_the_bits_are_those_of_a_program_with_one_stream(monkeypatch):
     program = stacked(40, 48)
     x, labels = data(program, 9, 5)

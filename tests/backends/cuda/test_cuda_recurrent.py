@@ -108,7 +108,7 @@ def test_few_samples_share_a_cluster_and_many_take_blocks_of_their_own(program):
     assert [many[way] for way in ("forward", "back")] == ["tensor cores, single blocks, 8 samples each"] * 2
 
 
-@pytest.mark.representative("MmaShape<Way, 8, 1, 8>-*")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("shapes", "batch", "forward", "back"),
     [
@@ -142,5 +142,6 @@ def test_estimates_predict_a_team_over_memory_as_the_program_does(program, numbe
             assert shape_seconds(shape, 100, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
 
 
+@pytest.mark.wide
 def test_a_population_that_finds_no_room_is_left_to_other_kernels(program):
     assert subprocess.run([str(program(1100)), "-1", "8"], check=False).returncode == 2

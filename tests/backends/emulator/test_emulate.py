@@ -280,10 +280,10 @@ int main() {
 def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, capsys):
     for name in ("one", "two"):
         (tmp_path / f"{name}.cpp").write_text(f"#include <poplar/Vertex.hpp>\nstruct V{name} : poplar::Vertex {{ void compute() {{}} }};\n")
-    (tmp_path / "three.S").write_text("nop\n")
+    (tmp_path / "three.S").write_text(".globl __runCodelet_Vtwo\n.global __runCodelet_Vfour\n__runCodelet_Vtwo:\n  exitz $mzero\n")
     files = [str(tmp_path / name) for name in ("one.cpp", "two.cpp", "three.S")]
     assert popc.main([*files, "-o", str(tmp_path / "all.gp")]) == 0
-    assert "three.S is IPU assembly" in capsys.readouterr().err
+    assert "three.S is IPU assembly and is skipped; if the program uses Vtwo, Vfour, the C++ form runs" in capsys.readouterr().err
     table = (tmp_path / "all.gp").read_text()
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table
@@ -483,6 +483,13 @@ def test_instructions_of_an_ipu_stop_only_the_vertices_that_reach_them(cases, tm
     later = printed("Later").splitlines()
     assert [line[:5] for line in later[:-1]] == ["run 2"], later
     assert later[0].endswith("codelets.cpp:25: assembly of an IPU (trap 0)")
+
+
+def test_operands_of_assembly_may_be_constants_of_an_ipu(cases, tmp_path):
+    (tmp_path / "zone.cpp").write_text(
+        '#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm("sync %0" : : "i"(TEXCH_SYNCZONE_LOCAL)); } };\n'
+    )
+    assert popc.main([str(tmp_path / "zone.cpp"), "-o", str(tmp_path / "zone.gp")]) == 0
 
 
 def test_errors_besides_assembly_are_reported(cases, tmp_path, capsys):

@@ -178,6 +178,7 @@ def test_streaming_memory_is_used_only_where_nothing_fits_without():
     assert long_plan(machine(4)) == long_plan(machine(4), streaming="off") == long_plan(machine(4), streaming="history")
 
 
+@pytest.mark.wide
 def test_what_fits_only_with_streaming_memory_is_planned_and_named_where_it_is_forbidden():
     room = max(long_plan(machine(4), recompute=3, streaming="boundaries").tile_memory)
     with pytest.raises(TooBigError) as error:

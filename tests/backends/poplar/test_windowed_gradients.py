@@ -110,6 +110,7 @@ def random_net(seed, widths, links, inputs):
     return graph
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(2, 4), deadline=None)
 @given(
     st.integers(0, 99),

@@ -129,6 +129,7 @@ def test_the_same_call_gives_the_same_plan() -> None:
     assert w1_plan() == make_plan(w1(), load_target("gc200"), steps=100, batch=64, effort=EFFORT)
 
 
+@pytest.mark.representative("of0", "of1")
 @pytest.mark.parametrize("of", [{}, {"measured": True}, {"name": "m2000"}])
 def test_json_round_trip_is_exact(of: dict) -> None:
     plan = w1_plan(**of)
@@ -332,6 +333,7 @@ def test_plans_of_random_networks_keep_their_promises(
     assert plan_from_json(plan_to_json(plan)) == plan
 
 
+@pytest.mark.wide
 def test_a_deep_net_uses_the_chips_of_a_pod() -> None:
     made = program({"x0": 700, **{f"p{n}": 1400 for n in range(4)}}, [Wire("x0", "p0"), *(Wire(f"p{n}", f"p{n + 1}") for n in range(3))])
     plan = make_plan(made, load_target("pod4"), steps=50, batch=16, activity={"x0": 0.02})

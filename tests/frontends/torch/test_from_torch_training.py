@@ -83,7 +83,7 @@ def tdbn(channels):
     return layer.ThresholdDependentBatchNorm2d(1.0, 0.3, channels)
 
 
-@pytest.mark.representative("reference-*", "cpu-tdbn")
+@pytest.mark.representative("reference-*")
 @pytest.mark.parametrize("normed", [layer.BatchNorm2d, tdbn], ids=["bn", "tdbn"])
 @pytest.mark.parametrize("target", ["reference", "cpu"])
 def test_batch_normalisation_of_spikingjelly_trains_as_in_the_module(target, normed):

@@ -1,3 +1,4 @@
+// Tiles that a program reserves for transfers.
 #ifndef SNNC_GCL_TILE_ALLOCATION_HPP
 #define SNNC_GCL_TILE_ALLOCATION_HPP
 #include <vector>

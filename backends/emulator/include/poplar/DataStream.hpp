@@ -30,7 +30,7 @@ public:
   Type type;
   std::size_t elements = 0;
   bool toDevice = true;
-  /// Every replica receives the same.
+  /// Every replica receives the same data.
   bool broadcast = false;
 };
 

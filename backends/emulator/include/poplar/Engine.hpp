@@ -65,7 +65,7 @@ public:
     load(device);
     run(program, debugName);
   }
-  /// Runs have ended when `run` returns.
+  /// Does nothing: a run has ended when `run` returns.
   void stop() {}
 
   void connectStream(const std::string &handle, void *begin, void *end);
@@ -80,15 +80,15 @@ public:
   void connectStreamToCallback(const DataStream &stream, StreamCallbackHandle callback) {
     connectStreamToCallback(stream.handle(), std::move(callback));
   }
-  /// Of one replica.
+  /// As above, for the stream of one replica.
   void connectStreamToCallback(const std::string &handle, unsigned replica, StreamCallbackHandle callback);
   void disconnectStream(const std::string &handle);
-  /// Of one replica; all replicas take turns.
+  /// As above, for one replica; the replicas take turns.
   void connectHostFunction(const std::string &handle, unsigned replica, HostCallbackHandle callback);
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
-  /// For older programs: as many bytes as the tensor has.
+  /// As above, without an end (for older programs): as many bytes as the tensor has.
   void readTensor(const std::string &handle, void *values);
   void writeTensor(const std::string &handle, const void *values);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
@@ -138,7 +138,7 @@ public:
   void reportIntervals(std::ostream &stream) const;
   /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp), and that of the runs if options request it.
   pva::Report getReport(bool reportExecution = true) const;
-  /// For older programs; both are the emulator's whole profile.
+  /// For older programs: both functions return the emulator's whole profile.
   ProfileValue getGraphProfile() const;
   ProfileValue getExecutionProfile() const { return getGraphProfile(); }
 

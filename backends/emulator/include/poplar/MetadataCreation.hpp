@@ -11,7 +11,7 @@ namespace poplar {
 /// A scalar on tile 0; `fp8Scale` must be in [-31, 31].
 Tensor createConstantMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
 Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
-/// With the value of the scale (INT {}) when `prog` runs.
+/// As above, with the scale that `fp8Scale` (INT {}) has when `prog` runs.
 Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, program::Sequence &prog,
                                     const DebugContext &context = {});
 void setMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, const Tensor &metadataOut,

@@ -31,7 +31,7 @@ template <class Vector> inline snnc_four_floats snnc_widened(const Vector &halve
   std::memcpy(&bits, &halves, sizeof halves);
   return __builtin_ia32_vcvtph2ps((snnc_eight_halves)snnc_two_words{(long long)bits, 0});
 }
-/// To the nearest, ties to even.
+/// Rounds each element to the nearest half, ties to even.
 template <class Vector> inline Vector snnc_narrowed(snnc_four_floats floats) {
   const snnc_bits<Vector> bits = snnc_bits<Vector>(((snnc_two_words)__builtin_ia32_vcvtps2ph(floats, 0))[0]);
   Vector halves;
@@ -125,7 +125,7 @@ template <class T, unsigned N> struct snnc_vector : snnc_elements<T, N> {
 #define SNNC_HALF_VECTOR(n, bytes, name) using snnc_##name = snnc_vector<half, n>;
 
 template <class Vector> inline constexpr unsigned snnc_lanes = sizeof(Vector) / sizeof(std::declval<Vector &>()[0]);
-/// Element by element, for classes and for the compiler's vectors.
+/// Converts element by element, both classes and the compiler's vectors.
 template <class To, class From> inline To snnc_converted(const From &from) {
   static_assert(snnc_lanes<To> == snnc_lanes<From>, "vectors of different lengths");
 #if defined(SNNC_HALVES_AT_ONCE)

@@ -43,7 +43,7 @@ public:
   void operator()(void *data, std::size_t bytes);
   /// Requests the data of the next transfer. `onThread`: on a thread of its own, which the next transfer waits for; otherwise now.
   void prefetch(std::size_t bytes, bool onThread = false);
-  /// The prefetched data will not be used.
+  /// Drops the prefetched data.
   void invalidate();
 
 private:

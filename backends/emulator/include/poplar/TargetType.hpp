@@ -1,3 +1,4 @@
+// The kinds of machines that a program can ask for.
 #ifndef SNNC_POPLAR_TARGET_TYPE_HPP
 #define SNNC_POPLAR_TARGET_TYPE_HPP
 

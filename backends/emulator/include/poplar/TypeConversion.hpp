@@ -11,7 +11,7 @@
 namespace poplar {
 
 namespace detail {
-/// One element; throws type_error for a type without values of this kind.
+/// Converts one element; throws type_error for a type whose values are not numbers.
 void storeElement(const Type &type, const QuarterMetadata &metadata, double value, bool nanOnOverflow, char *out);
 double loadElement(const Type &type, const QuarterMetadata &metadata, const char *in);
 } // namespace detail

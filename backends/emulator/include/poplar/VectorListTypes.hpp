@@ -1,3 +1,4 @@
+// Another path of poplar/InOutTypes.hpp, which programs also include.
 #ifndef SNNC_POPLAR_VECTOR_LIST_TYPES_HPP
 #define SNNC_POPLAR_VECTOR_LIST_TYPES_HPP
 #include <poplar/InOutTypes.hpp>

@@ -94,7 +94,7 @@ struct ConvParams {
   OutputTransform outputTransform;
 
 private:
-  /// Everything that distinguishes convolutions.
+  /// All parameters as numbers, for comparisons.
   std::vector<std::size_t> numbers() const {
     std::vector<std::size_t> all{std::size_t(inputType.id()), std::size_t(outputType.id()), batchSize, inputChannelsPerConvGroup,
                                  outputChannelsPerConvGroup, numConvGroups, inputFieldShape.size()};

@@ -67,11 +67,11 @@ void reportPlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvPar
                     PlanningCache *cache = nullptr);
 void reportWeightUpdatePlanInfo(std::ostream &out, const poplar::Graph &graph, const ConvParams &fwdParams,
                                 const poplar::OptionFlags &fwdOptions = {}, PlanningCache *cache = nullptr);
-/// Two for each product of an element of the input and one of the kernel; zeros that transformations add do not count.
+/// Two operations for each product of an element of the input and one of the kernel; zeros that transformations add are not counted.
 std::uint64_t getFwdFlops(const ConvParams &params);
 std::uint64_t getBwdFlops(const ConvParams &params);
 std::uint64_t getWuFlops(const ConvParams &params);
-/// Cycles if all tiles multiplied all the time.
+/// Cycles if all tiles multiplied in every cycle.
 double getFwdPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);
 double getBwdPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);
 double getWuPerfectCycleCount(const poplar::Graph &graph, const ConvParams &params);

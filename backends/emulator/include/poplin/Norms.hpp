@@ -34,7 +34,7 @@ std::pair<poplar::Tensor, poplar::Tensor> normStatistics(poplar::Graph &graph, c
 using DistributedNormReduceCallback = std::function<std::vector<poplar::Tensor>(
     poplar::Graph &replicatedGraph, const std::vector<poplar::Tensor> &inputsToReduce, poplar::program::Sequence &prog, unsigned groupSize,
     const poplar::DebugContext &context, const poplar::OptionFlags &options)>;
-/// Over `normSize` samples of normSize / batch replicas.
+/// Statistics over `normSize` samples, which normSize / batch replicas share.
 std::pair<poplar::Tensor, poplar::Tensor>
 distributedNormStatistics(poplar::Graph &replicatedGraph, const poplar::Tensor &acts, float eps, poplar::program::Sequence &prog,
                           bool unbiasedVarEstimate, DistributedNormReduceCallback callback, unsigned normSize, bool stableAlgo = false,

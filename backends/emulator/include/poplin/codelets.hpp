@@ -1,3 +1,4 @@
+// The vertices of poplin.
 #ifndef SNNC_POPLIN_CODELETS_HPP
 #define SNNC_POPLIN_CODELETS_HPP
 #include <poplar/Graph.hpp>

@@ -54,7 +54,7 @@ void batchNormParamUpdate(poplar::Graph &graph, const poplar::Tensor &gammaDelta
 poplar::Tensor batchNormalise(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &combinedMultiplicand,
                               const poplar::Tensor &addend, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                               const poplar::OptionFlags &options = {});
-/// Over replicas: `callback` sums over those that share normBatchSize samples.
+/// Statistics and gradients over several replicas: `callback` sums over the replicas that share normBatchSize samples.
 std::pair<poplar::Tensor, poplar::Tensor>
 distributedBatchNormStatistics(poplar::Graph &replicatedGraph, const poplar::Tensor acts, float eps, poplar::program::Sequence &prog,
                                bool unbiasedVarEstimate, poplin::DistributedNormReduceCallback callback, unsigned normBatchSize,

@@ -1,3 +1,4 @@
+// The gates of a GRU.
 #ifndef SNNC_POPNN_GRU_DEF_HPP
 #define SNNC_POPNN_GRU_DEF_HPP
 /// The gate of each row of a cell's weights, in the usual order.

@@ -1,3 +1,4 @@
+// Losses with their gradients, accuracy, and the largest or smallest elements of rows.
 #ifndef SNNC_POPNN_LOSS_HPP
 #define SNNC_POPNN_LOSS_HPP
 #include <utility>
@@ -14,7 +15,7 @@ poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &mo
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &numCorrect,
                                   LossType lossType, const poplar::DebugContext &context = {});
-/// With outputs that were multiplied by `modelOutputScaling`, and gradients to be multiplied by `deltasScale`.
+/// As above, for outputs that were multiplied by `modelOutputScaling`; the gradients are multiplied by `deltasScale`.
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &deltasScale,
                                   const poplar::Tensor &modelOutputScaling, LossType lossType, const poplar::DebugContext &context = {});

@@ -95,7 +95,7 @@ LstmState lstmBwd(poplar::Graph &graph, const LstmParams &params, poplar::progra
                   const poplar::Tensor &output, const poplar::Tensor &outputGrad, const LstmState *lastStepStateGrad,
                   poplar::Tensor *inputGrad, poplar::Tensor *bwdIntermediates, const poplar::DebugContext &context = {},
                   const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
-/// With only the gradient of the last cell state.
+/// As above, if only the last cell state has a gradient.
 LstmState lstmBwd(poplar::Graph &graph, const LstmParams &params, poplar::program::Sequence &prog, const LstmState &fwdStateInit,
                   const poplar::Tensor &fwdIntermediates, const LstmWeights &weights, const poplar::Tensor &input,
                   const poplar::Tensor &output, const poplar::Tensor &outputGrad, const poplar::Tensor *lastCellStateGrad,

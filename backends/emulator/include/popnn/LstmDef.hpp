@@ -1,3 +1,4 @@
+// The gates of an LSTM.
 #ifndef SNNC_POPNN_LSTM_DEF_HPP
 #define SNNC_POPNN_LSTM_DEF_HPP
 /// The gate of each row of a cell's weights, in the usual order.

@@ -1,3 +1,4 @@
+// Activation functions and their gradients.
 #ifndef SNNC_POPNN_NON_LINEARITY_HPP
 #define SNNC_POPNN_NON_LINEARITY_HPP
 #include <poplar/Graph.hpp>
@@ -5,7 +6,7 @@
 #include <poplar/Program.hpp>
 #include <popnn/NonLinearityDef.hpp>
 namespace popnn {
-/// A softmax is over the last dimension.
+/// Applies the function to every element; a softmax is over the last dimension.
 poplar::Tensor nonLinearity(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, poplar::program::Sequence &prog,
                             const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, poplar::program::Sequence &prog,
@@ -14,7 +15,7 @@ void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Te
 poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType type, poplar::Tensor out, poplar::Tensor outGradient,
                                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                          const poplar::OptionFlags &options = {});
-/// With vertices added to a compute set; not for a softmax.
+/// As above, with the vertices added to a compute set; not for a softmax.
 void nonLinearityInPlace(poplar::Graph &graph, NonLinearityType type, poplar::Tensor t, poplar::ComputeSet &computeSet,
                          const poplar::DebugContext &context = {});
 poplar::Tensor nonLinearityInputGradient(poplar::Graph &graph, NonLinearityType type, poplar::Tensor out, poplar::Tensor outGradient,

@@ -1,3 +1,4 @@
+// The kinds of activation functions.
 #ifndef SNNC_POPNN_NON_LINEARITY_DEF_HPP
 #define SNNC_POPNN_NON_LINEARITY_DEF_HPP
 namespace popnn {

@@ -1,3 +1,4 @@
+// The kinds of pooling.
 #ifndef SNNC_POPNN_POOLING_DEF_HPP
 #define SNNC_POPNN_POOLING_DEF_HPP
 namespace popnn {

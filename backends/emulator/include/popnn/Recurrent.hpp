@@ -53,7 +53,7 @@ poplar::Tensor forwardIterate(poplar::Graph &graph, const poplar::Tensor &feedFw
                               const poplar::Tensor &feedbackWeights, const poplar::Tensor &biases, poplar::program::Sequence &prog,
                               NonLinearityType nonLinearityType, const poplar::Type &partialsType = poplar::FLOAT, bool inferenceOnly = false,
                               const poplar::DebugContext &context = {}, poplin::PlanningCache *cache = nullptr);
-/// Both at once; with `weightedIn`, the input was multiplied before.
+/// Both steps above; with `weightedIn`, the input has already been multiplied by the weights.
 poplar::Tensor rnnFwdSequence(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &fwdStateInit,
                               const poplar::Tensor *weightedIn, const poplar::Tensor &biases, const poplar::Tensor &feedFwdWeights,
                               const poplar::Tensor &feedbackWeights, const poplar::Tensor &prevLayerActs,

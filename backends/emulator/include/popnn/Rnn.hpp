@@ -42,7 +42,7 @@ struct RnnParams {
 /// [multiple, batch, input or output size]
 poplar::Tensor createInitialState(poplar::Graph &graph, const RnnParams &params, bool isOutput, unsigned multiple, unsigned numShards,
                                   const poplar::DebugContext &context = {});
-/// [steps, batch, size], for slicing by step.
+/// [steps, batch, size], mapped so that each step can be sliced.
 poplar::Tensor createRecurrentTensor(poplar::Graph &graph, const RnnParams &params, unsigned size, unsigned numShards,
                                      const poplar::DebugContext &context = {});
 poplar::Tensor createInputTensor(poplar::Graph &graph, const RnnParams &params, unsigned numShards,
@@ -56,7 +56,8 @@ poplar::Tensor createOutputTensor(poplar::Graph &graph, const RnnParams &params,
 poplar::Tensor shiftRnnTensor(poplar::Graph &graph, const RnnParams &params, const poplar::Tensor &base, const poplar::Tensor &single,
                               poplar::program::Sequence &prog, unsigned numShards, const poplar::DebugContext &context = {});
 
-/// What a step reads and writes. Inputs and intermediates of one row per step have no dimension for it: [batch, size]; outputs have.
+/// What a step reads and writes. Inputs and intermediates with one row per step are [batch, size], without a dimension for that row;
+/// outputs keep the dimension.
 struct RnnSlice {
   std::vector<poplar::Tensor> inputs;
   poplar::Tensor interimIn, interimOut;

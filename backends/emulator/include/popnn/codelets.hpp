@@ -1,3 +1,4 @@
+// The vertices of popnn.
 #ifndef SNNC_POPNN_CODELETS_HPP
 #define SNNC_POPNN_CODELETS_HPP
 #include <poplar/Graph.hpp>

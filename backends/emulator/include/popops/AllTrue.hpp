@@ -1,3 +1,4 @@
+// Whether a whole tensor is true.
 #ifndef SNNC_POPOPS_ALL_TRUE_HPP
 #define SNNC_POPOPS_ALL_TRUE_HPP
 #include <poplar/Graph.hpp>

@@ -13,7 +13,7 @@ class CircBuf {
 public:
   CircBuf(poplar::Graph &graph, const poplar::Type &dataType, unsigned size, const std::vector<std::size_t> &shape,
           const poplar::DebugContext &context = {});
-  /// The tensor that was added `i` calls before the last one.
+  /// Returns the tensor that was added `i` calls before the last one.
   poplar::Tensor prev(unsigned i, poplar::program::Sequence &seq, const poplar::DebugContext &context = {});
   /// Replaces the oldest entry.
   void add(poplar::Tensor t, poplar::program::Sequence &seq, const poplar::DebugContext &context = {});

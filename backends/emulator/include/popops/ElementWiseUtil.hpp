@@ -1,3 +1,4 @@
+// Tensors for the results of element-wise operations.
 #ifndef SNNC_POPOPS_ELEMENT_WISE_UTIL_HPP
 #define SNNC_POPOPS_ELEMENT_WISE_UTIL_HPP
 #include <poplar/Graph.hpp>

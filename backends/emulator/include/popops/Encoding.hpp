@@ -1,3 +1,4 @@
+// One-hot vectors and ascending numbers.
 #ifndef SNNC_POPOPS_ENCODING_HPP
 #define SNNC_POPOPS_ENCODING_HPP
 #include <poplar/Graph.hpp>

@@ -1,3 +1,4 @@
+// Constants that programs and vertices of losses share.
 #ifndef SNNC_POPOPS_ENCODING_CONSTANTS_HPP
 #define SNNC_POPOPS_ENCODING_CONSTANTS_HPP
 /// A label that represents no class.

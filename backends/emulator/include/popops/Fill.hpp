@@ -1,3 +1,4 @@
+// Tensors filled with one value.
 #ifndef SNNC_POPOPS_FILL_HPP
 #define SNNC_POPOPS_FILL_HPP
 #include <poplar/Graph.hpp>

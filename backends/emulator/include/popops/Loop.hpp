@@ -21,12 +21,12 @@ poplar::program::Sequence countedLoop(poplar::Graph &graph, std::size_t count, c
 /// As above, with the caller's counter.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, int countTo, int step,
                                          const poplar::program::Program &body, const poplar::DebugContext &context = {});
-/// The end is read when the loop starts.
+/// As above, with an end that is read when the loop starts.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, const poplar::Tensor &counter, int initialCount, const poplar::Tensor &countLimit,
                                          int step, const poplar::program::Program &body, const poplar::DebugContext &context = {});
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, const poplar::Tensor &countLimit, int step,
                                          const poplar::program::Program &body, const poplar::DebugContext &context = {});
-/// With an internal counter that the body does not see.
+/// As above, with an internal counter that the body does not see.
 poplar::program::Sequence countedForLoop(poplar::Graph &graph, int initialCount, int countTo, int step, const poplar::program::Program &body,
                                          const poplar::DebugContext &context = {});
 poplar::Tensor addForLoopCounterVertex(poplar::Graph &graph, const poplar::Tensor &count, const poplar::Tensor &countLimit, int countStep,

@@ -1,3 +1,4 @@
+// Whether a tensor contains NaN.
 #ifndef SNNC_POPOPS_NAN_HPP
 #define SNNC_POPOPS_NAN_HPP
 #include <poplar/Graph.hpp>

@@ -38,9 +38,9 @@ inline poplar::Tensor regroupTensor(poplar::Graph &, const poplar::Tensor &t, st
                                     const poputil::GroupingInfo &, const poputil::GroupingInfo &, const poplar::DebugContext & = {}) {
   return t;
 }
-/// No transposition is faster than another.
+/// All transpositions take the same time, so none is called fast.
 inline bool canUseFastTranspose(const poplar::Target &, const poplar::Type &, unsigned, unsigned, unsigned) { return false; }
-/// Elements of a load of 64 bits.
+/// The number of elements in 64 bits, the widest load.
 inline unsigned getMinimumRegroupGrainSize(const poplar::Type &type) { return unsigned(8 / type.size()); }
 } // namespace rearrange
 } // namespace popops

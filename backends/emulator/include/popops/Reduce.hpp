@@ -32,7 +32,7 @@ void reduceWithOutput(poplar::Graph &graph, const poplar::Tensor &in, const popl
                       ReduceParams params, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                       const poplar::OptionFlags &options = {});
 
-/// These append to compute sets that the caller executes in order.
+/// The following functions append to compute sets, which the caller executes in order.
 poplar::Tensor reduce(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Type &outType, const std::vector<std::size_t> &dims,
                       ReduceParams params, std::vector<poplar::ComputeSet> &computeSets, const poplar::DebugContext &context = {},
                       const poplar::OptionFlags &options = {});

@@ -15,7 +15,7 @@ void scaledAddTo(poplar::Graph &graph, poplar::Tensor A, float scaleA, poplar::T
                  const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 void scaledAddTo(poplar::Graph &graph, poplar::Tensor A, poplar::Tensor scaleA, poplar::Tensor B, poplar::Tensor scaleB,
                  poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// What A is multiplied by: scaleA, or 1 - scaleA.
+/// The factor of A: scaleA, or 1 - scaleA.
 enum class ScaledAddSpecialisation { DEFAULT, X_MINUS_AX_PLUS_BY };
 void scaledAddTo(poplar::Graph &graph, poplar::Tensor A, float scaleA, poplar::Tensor B, float scaleB, poplar::program::Sequence &prog,
                  ScaledAddSpecialisation speciality, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

@@ -13,7 +13,7 @@ namespace popops {
 
 /// Like XLA's scatter: dimension `indexVectorDim` of `indices` has the positions along dimensions scatterDimsToOperandDims of `operand`;
 /// dimensions updateWindowDims of `updates` are the window, in which dimensions insertWindowDims of `operand` are 1. Windows are written in
-/// order; one that is not inside changes nothing.
+/// order; a window that is not completely inside `operand` changes nothing.
 void scatter(poplar::Graph &graph, const poplar::Tensor &operand, const poplar::Tensor &indices, const poplar::Tensor &updates,
              std::size_t indexVectorDim, std::vector<unsigned> updateWindowDims, std::vector<std::size_t> insertWindowDims,
              std::vector<unsigned> scatterDimsToOperandDims, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},

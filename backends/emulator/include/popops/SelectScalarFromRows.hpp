@@ -1,3 +1,4 @@
+// One element of each row.
 #ifndef SNNC_POPOPS_SELECT_SCALAR_FROM_ROWS_HPP
 #define SNNC_POPOPS_SELECT_SCALAR_FROM_ROWS_HPP
 #include <poplar/Graph.hpp>

@@ -1,3 +1,4 @@
+// The order in which results are sorted.
 #ifndef SNNC_POPOPS_SORT_ORDER_HPP
 #define SNNC_POPOPS_SORT_ORDER_HPP
 namespace popops {

@@ -1,3 +1,4 @@
+// The largest or smallest elements of rows.
 #ifndef SNNC_POPOPS_TOP_K_HPP
 #define SNNC_POPOPS_TOP_K_HPP
 #include <utility>

@@ -1,3 +1,4 @@
+// One element of each row, decreased.
 #ifndef SNNC_POPOPS_UPDATE_SCALAR_IN_ROWS_HPP
 #define SNNC_POPOPS_UPDATE_SCALAR_IN_ROWS_HPP
 #include <poplar/Graph.hpp>

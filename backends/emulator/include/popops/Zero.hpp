@@ -1,3 +1,4 @@
+// Tensors filled with zeros.
 #ifndef SNNC_POPOPS_ZERO_HPP
 #define SNNC_POPOPS_ZERO_HPP
 #include <poplar/Graph.hpp>
@@ -6,7 +7,7 @@
 namespace popops {
 /// Appends vertices that write zeros.
 void zero(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::ComputeSet computeSet);
-/// Parts of a tensor, all on one tile or listed by tile.
+/// The same for parts of a tensor, all on one tile or listed by tile.
 void zero(poplar::Graph &graph, poplar::Tensor tensor, const std::vector<poplar::Interval> &regions, unsigned tile, poplar::ComputeSet computeSet);
 void zero(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned tile, poplar::ComputeSet computeSet);
 void zero(poplar::Graph &graph, const poplar::Tensor &tensor, const std::vector<std::vector<poplar::Interval>> &mapping,

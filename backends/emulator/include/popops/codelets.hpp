@@ -1,3 +1,4 @@
+// The vertices of popops.
 #ifndef SNNC_POPOPS_CODELETS_HPP
 #define SNNC_POPOPS_CODELETS_HPP
 #include <poplar/Graph.hpp>

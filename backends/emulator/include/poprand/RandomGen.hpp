@@ -13,7 +13,7 @@ poplar::Tensor uniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, s
 poplar::Tensor normal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                       const poplar::Type &outType, double mean, double stdDev, poplar::program::Sequence &prog,
                       const poplar::DebugContext &context = {});
-/// Redrawn while farther than alpha standard deviations from the mean.
+/// Normally distributed numbers; those farther than `alpha` standard deviations from the mean are drawn again.
 poplar::Tensor truncatedNormal(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier,
                                const poplar::Tensor &reference, const poplar::Type &outType, double mean, double stdDev, double alpha,
                                poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
@@ -24,21 +24,21 @@ poplar::Tensor bernoulli(poplar::Graph &graph, const poplar::Tensor *masterSeed,
 poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                        const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                        const poplar::DebugContext &context = {});
-/// The result is mapped like the reference, whatever `outputClonesRef` is.
+/// The result is mapped like the reference; the flag `outputClonesRef` is ignored.
 inline poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                               const poplar::Tensor &reference, double keepProbability, double scale, bool, poplar::program::Sequence &prog,
                               const poplar::DebugContext &context = {}) {
   return dropout(graph, masterSeed, seedModifier, in, reference, keepProbability, scale, prog, context);
 }
-/// With the reference's shape, for all elements of the input that it is broadcast to.
+/// Keeps or drops together all elements of the input to which one element of `reference` is broadcast.
 poplar::Tensor shapedDropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                              const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                              const poplar::DebugContext &context = {});
-/// The logarithm is uniform.
+/// Numbers whose logarithm is uniformly distributed.
 poplar::Tensor logUniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
                           const poplar::Type &outType, double minVal, double maxVal, poplar::program::Sequence &prog,
                           double base = 2.718281828459045, const poplar::DebugContext &context = {});
-/// Ignored; every call has its own sequence.
+/// Has no effect: every call has its own sequence.
 void setSeed(poplar::Graph &graph, const poplar::Tensor &masterSeed, std::uint32_t seedModifier, poplar::program::Sequence &prog,
              const poplar::DebugContext &context = {});
 } // namespace poprand

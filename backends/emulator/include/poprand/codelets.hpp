@@ -1,3 +1,4 @@
+// The vertices of poprand.
 #ifndef SNNC_POPRAND_CODELETS_HPP
 #define SNNC_POPRAND_CODELETS_HPP
 #include <poplar/Graph.hpp>

@@ -12,7 +12,7 @@ poplar::Tensor createIndicesTensor(poplar::Graph &graph, const FullyConnectedPar
 poplar::Tensor createSliceTensor(poplar::Graph &graph, const poplar::Type &dataType, const FullyConnectedParams &params,
                                  std::size_t numIndices, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                                  PlanningCache *cache = nullptr);
-/// The rows of the matrix ([outputs, inputs]) with these numbers, with zeros: [indices, inputs].
+/// [indices, inputs]: the rows of the matrix ([outputs, inputs]) with these numbers, as dense rows.
 poplar::Tensor embeddingSlice(poplar::Graph &graph, const SparseTensor &t, const poplar::Tensor &indices, poplar::program::Sequence &prog,
                               const FullyConnectedParams &params, const poplar::DebugContext &context = {},
                               const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);

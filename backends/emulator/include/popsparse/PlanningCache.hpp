@@ -1,3 +1,4 @@
+// The type of a cache of plans, which has no effect in the emulator.
 #ifndef SNNC_POPSPARSE_PLANNING_CACHE_HPP
 #define SNNC_POPSPARSE_PLANNING_CACHE_HPP
 #include <poplin/MatMul.hpp>

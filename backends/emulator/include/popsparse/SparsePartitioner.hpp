@@ -38,7 +38,7 @@ public:
   SparsityDataImpl<T> createSparsityDataImpl(const CSRMatrix<T> &matrix) const { return made(matrix); }
   SparsityDataImpl<T> createSparsityDataImpl(const COOMatrix<T> &matrix) const { return made(matrix); }
 
-  /// Row by row.
+  /// The nonzero blocks, row by row.
   COOMatrix<T> sparsityDataImplToCOOMatrix(const SparsityDataImpl<T> &data) const {
     std::vector<detail::Shape> at;
     for (std::size_t i = 0; i + 1 < data.metaInfo.size() && data.metaInfo[i] != unused; i += 2)
@@ -52,7 +52,7 @@ public:
     return detail::asCSC(sparsityDataImplToCOOMatrix(data));
   }
 
-  /// Marks unused entries.
+  /// Index that marks unused entries.
   static constexpr std::size_t unused = 0xffff;
 
 private:
@@ -85,7 +85,7 @@ private:
 
 namespace static_ {
 
-/// Values in the order of the device: row by row.
+/// The values in the order of the device, which is row by row.
 template <class T> struct SparsityDataImpl {
   std::vector<T> nzValues;
   explicit SparsityDataImpl(std::vector<T> values) : nzValues(std::move(values)) {}

@@ -34,7 +34,7 @@ template <class T> struct COOMatrix : Block {
             std::vector<std::size_t> rows, const std::array<std::size_t, 2> &block = {1, 1})
       : Block(block), numRows(rowCount), numColumns(columnCount), nzValues(std::move(values)), columnIndices(std::move(columns)),
         rowIndices(std::move(rows)) {}
-  /// With memory for this number of values.
+  /// A matrix with memory for this number of values.
   COOMatrix(std::size_t values, const std::array<std::size_t, 2> &block = {1, 1})
       : Block(block), nzValues(values), columnIndices(values), rowIndices(values) {}
   explicit COOMatrix(const std::array<std::size_t, 2> &block = {1, 1}) : Block(block) {}

@@ -1,3 +1,4 @@
+// How the nonzero values of a matrix are distributed.
 #ifndef SNNC_POPSPARSE_SPARSITY_PARAMS_HPP
 #define SNNC_POPSPARSE_SPARSITY_PARAMS_HPP
 #include <array>
@@ -16,7 +17,7 @@ struct SparsityParams {
   SparsityType type;
   SparsityStructure structure;
   std::array<std::size_t, 2> blockDimensions;
-  /// The type follows from the blocks.
+  /// The given type is ignored: it follows from the size of the blocks.
   SparsityParams(SparsityType = SparsityType::Element, SparsityStructure kind = SparsityStructure::Unstructured,
                  std::array<std::size_t, 2> block = {1, 1})
       : type(block[0] * block[1] == 1 ? SparsityType::Element : SparsityType::Block), structure(kind), blockDimensions(block) {}

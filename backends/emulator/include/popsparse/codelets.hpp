@@ -1,3 +1,4 @@
+// The vertices of popsparse.
 #ifndef SNNC_POPSPARSE_CODELETS_HPP
 #define SNNC_POPSPARSE_CODELETS_HPP
 #include <poplar/Graph.hpp>

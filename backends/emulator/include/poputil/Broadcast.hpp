@@ -1,3 +1,4 @@
+// Shapes that are broadcast to each other.
 #ifndef SNNC_POPUTIL_BROADCAST_HPP
 #define SNNC_POPUTIL_BROADCAST_HPP
 #include <cstddef>
@@ -6,7 +7,7 @@
 namespace poputil {
 /// Prepends dimensions of size 1 to the shorter shape.
 void expandToMatchRanks(poplar::Tensor &a, poplar::Tensor &b);
-/// By NumPy's rule.
+/// Broadcasts the tensors to a common shape, by NumPy's rule.
 void broadcastToMatch(poplar::Tensor &a, const std::vector<std::size_t> &shape);
 void broadcastToMatch(poplar::Tensor &a, poplar::Tensor &b);
 void broadcastToMatch(poplar::Tensor &a, poplar::Tensor &b, poplar::Tensor &c);

@@ -1,3 +1,4 @@
+// Ranges of elements, indices, and copies of tensors.
 #ifndef SNNC_POPUTIL_UTIL_HPP
 #define SNNC_POPUTIL_UTIL_HPP
 #include <climits>
@@ -27,7 +28,7 @@ std::vector<std::vector<std::vector<poplar::Interval>>> splitRegionsBetweenWorke
                                                                                    unsigned grainSize, unsigned minElementsPerPartition = 0,
                                                                                    unsigned maxElementsPerPartition = UINT_MAX,
                                                                                    unsigned maxElementsPerRegion = UINT_MAX);
-/// Ranges in order, joined where one ends and the next begins.
+/// Sorts ranges and joins those of which one ends where the next begins.
 void mergeAdjacentRegions(std::vector<poplar::Interval> &regions);
 void mergeAdjacentRegions(std::vector<std::vector<poplar::Interval>> &mapping);
 std::vector<poplar::Interval> flattenIntervals(const std::vector<std::vector<poplar::Interval>> &intervals);

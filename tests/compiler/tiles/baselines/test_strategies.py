@@ -151,6 +151,7 @@ def machine(tiles: int, chips: int = 1, **changes: float) -> Target:
     return replace(load_target("gc200"), name="small", tiles_per_chip=tiles, chips=chips, **changes)
 
 
+@pytest.mark.wide
 @settings(max_examples=30, deadline=None)
 @given(
     widths=st.lists(st.integers(1, 40), min_size=1, max_size=4),

@@ -62,7 +62,7 @@ template <class T> Blocks blocksOf(const COOMatrix<T> &m, Shape size, Shape bloc
   return blocks;
 }
 
-/// For compressed lines: rows (`lines` along dimension 0) or columns.
+/// The blocks of a matrix in compressed rows (`lineDim` 0) or compressed columns (`lineDim` 1).
 template <class T> Blocks blocksOfLines(const std::vector<T> &values, const std::vector<std::size_t> &begins,
                                         const std::vector<std::size_t> &across, Shape size, Shape block, std::size_t lineDim) {
   const std::size_t blockSize = block[0] * block[1], lines = size[lineDim] / block[lineDim];
