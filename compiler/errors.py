@@ -1,6 +1,6 @@
 """Errors that a user can cause and fix: each message says what is wrong, where, the numbers and the remedy.
 
-Every check has its own class with a stable ``code``. Classes of one level are defined next to that level
+Every check has its own class with a stable ``code``, given in the class statement. Classes of one level are defined next to that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
 0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
 """
@@ -16,6 +16,12 @@ class SnncError(Exception):
     code: ClassVar[str] = "SNNC-E000"
     exit_code: ClassVar[int] = 2
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        """Set the code of a subclass: ``class NotFiniteError(SnncError, code="SNNC-E006")``."""
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+
     def __str__(self) -> str:
         return f"{self.code}: {super().__str__()}"
 
@@ -30,266 +36,179 @@ class SnncError(Exception):
         return {}
 
 
-class ToolMissingError(SnncError):
+class ToolMissingError(SnncError, code="SNNC-E400"):
     """A tool that snnc needs on this machine (a C++ compiler, the Poplar SDK) is missing."""
 
-    code = "SNNC-E400"
     exit_code = 3
 
 
-class BuildError(SnncError):
+class BuildError(SnncError, code="SNNC-E401"):
     """The C++ compiler rejected an emitted project."""
 
-    code = "SNNC-E401"
 
-
-class GraphError(SnncError):
+class GraphError(SnncError, code="SNNC-E001"):
     """Base of the errors of :mod:`snnc.compiler.ir.graph`."""
 
-    code = "SNNC-E001"
 
-
-class UnknownNodeError(GraphError):
+class UnknownNodeError(GraphError, code="SNNC-E002"):
     """An edge or a caller names a node or port that is not in the graph."""
 
-    code = "SNNC-E002"
 
-
-class DuplicateNodeError(GraphError):
+class DuplicateNodeError(GraphError, code="SNNC-E003"):
     """Two nodes have the same name."""
 
-    code = "SNNC-E003"
 
-
-class ShapeMismatchError(GraphError):
+class ShapeMismatchError(GraphError, code="SNNC-E004"):
     """The shapes of two ends of a connection differ."""
 
-    code = "SNNC-E004"
 
-
-class CycleWithoutDelayError(GraphError):
+class CycleWithoutDelayError(GraphError, code="SNNC-E005"):
     """A cycle of the graph has no delay, so no order of evaluation exists."""
 
-    code = "SNNC-E005"
 
-
-class NotFiniteError(GraphError):
+class NotFiniteError(GraphError, code="SNNC-E006"):
     """A weight, parameter or initial state is NaN or infinite."""
 
-    code = "SNNC-E006"
 
-
-class UnconnectedError(GraphError):
+class UnconnectedError(GraphError, code="SNNC-E007"):
     """An operation or a port has no input, or the graph has no input or output."""
 
-    code = "SNNC-E007"
 
-
-class InvalidValueError(GraphError):
+class InvalidValueError(GraphError, code="SNNC-E008"):
     """A size, delay, capacity or option is outside its range."""
 
-    code = "SNNC-E008"
 
-
-class EmptyShapeError(GraphError):
+class EmptyShapeError(GraphError, code="SNNC-E009"):
     """A shape has a size below 1."""
 
-    code = "SNNC-E009"
 
-
-class TooLargeError(GraphError):
+class TooLargeError(GraphError, code="SNNC-E010"):
     """An array would contain more elements than can be addressed."""
 
-    code = "SNNC-E010"
 
-
-class ParameterShapeError(GraphError):
+class ParameterShapeError(GraphError, code="SNNC-E011"):
     """A weight, parameter or initial state has the wrong shape, or a name that the model does not have."""
 
-    code = "SNNC-E011"
 
-
-class SeveralSourcesError(GraphError):
+class SeveralSourcesError(GraphError, code="SNNC-E012"):
     """Several edges lead to a port that can read only one."""
 
-    code = "SNNC-E012"
 
-
-class NothingToLearnError(GraphError):
+class NothingToLearnError(GraphError, code="SNNC-E013"):
     """A loss is given, but no learnable parameter affects it."""
 
-    code = "SNNC-E013"
 
-
-class EmptyGroupError(GraphError):
+class EmptyGroupError(GraphError, code="SNNC-E090"):
     """A group of the optimiser matches no parameter."""
 
-    code = "SNNC-E090"
 
-
-class LossOutputError(GraphError):
+class LossOutputError(GraphError, code="SNNC-E014"):
     """No output fits the loss, or more than one does."""
 
-    code = "SNNC-E014"
 
-
-class StateInputError(GraphError):
+class StateInputError(GraphError, code="SNNC-E015"):
     """An explicit state is neither a state nor an output port of a population."""
 
-    code = "SNNC-E015"
 
-
-class UnknownLossError(GraphError):
+class UnknownLossError(GraphError, code="SNNC-E016"):
     """The loss is unknown, or its numbers are wrong."""
 
-    code = "SNNC-E016"
 
-
-class UnknownPassError(GraphError):
+class UnknownPassError(GraphError, code="SNNC-E017"):
     """No pass of the flow has this name."""
 
-    code = "SNNC-E017"
 
-
-class ConcatAxisError(GraphError):
+class ConcatAxisError(GraphError, code="SNNC-E018"):
     """The axis of a concatenation does not exist in its inputs, or the parts along it are not contiguous."""
 
-    code = "SNNC-E018"
 
-
-class WindowError(GraphError):
+class WindowError(GraphError, code="SNNC-E020"):
     """The kernel, stride, padding or dilation of a convolution or pooling is out of range or does not fit the input."""
 
-    code = "SNNC-E020"
 
-
-class ChannelError(GraphError):
+class ChannelError(GraphError, code="SNNC-E021"):
     """The channels of a convolution's input, its groups and its weight do not fit together."""
 
-    code = "SNNC-E021"
 
-
-class AxisError(GraphError):
+class AxisError(GraphError, code="SNNC-E022"):
     """A reduction or a slice names an axis that its input does not have, or a range outside it."""
 
-    code = "SNNC-E022"
 
-
-class ReshapeError(GraphError):
+class ReshapeError(GraphError, code="SNNC-E023"):
     """A reshape would change the number of values."""
 
-    code = "SNNC-E023"
 
-
-class StatisticsCycleError(GraphError):
+class StatisticsCycleError(GraphError, code="SNNC-E031"):
     """A batch normalisation is on a recurrent path, so statistics over all steps would depend on themselves."""
 
-    code = "SNNC-E031"
 
-
-class PadError(GraphError):
+class PadError(GraphError, code="SNNC-E025"):
     """A padding does not have exactly one pair (before, after) of 0 or more for each axis of its input."""
 
-    code = "SNNC-E025"
 
-
-class SparsePatternError(GraphError):
+class SparsePatternError(GraphError, code="SNNC-E026"):
     """The positions of a sparse weight's entries are not a CSR pattern: out of range, out of order, duplicate, or of the wrong number."""
 
-    code = "SNNC-E026"
 
-
-class EquationError(SnncError):
+class EquationError(SnncError, code="SNNC-E101"):
     """The text of a neuron's equations is not in snnc's equation language."""
 
-    code = "SNNC-E101"
 
-
-class NeuronDefinitionError(SnncError):
+class NeuronDefinitionError(SnncError, code="SNNC-E102"):
     """A neuron model's states, inputs, parameters and equations do not fit together."""
 
-    code = "SNNC-E102"
 
-
-class UnknownSurrogateError(SnncError):
+class UnknownSurrogateError(SnncError, code="SNNC-E103"):
     """The library has no surrogate derivative of this name."""
 
-    code = "SNNC-E103"
 
-
-class SurrogateValueError(SnncError):
+class SurrogateValueError(SnncError, code="SNNC-E104"):
     """A surrogate derivative has too many numbers, or numbers that are unreadable or out of range."""
 
-    code = "SNNC-E104"
 
-
-class GraphDataError(SnncError):
+class GraphDataError(SnncError, code="SNNC-E027"):
     """The description of a network, in a project folder or in a model file's metadata, is damaged or has a different format."""
 
-    code = "SNNC-E027"
 
-
-class CacheFolderError(SnncError):
+class CacheFolderError(SnncError, code="SNNC-E028"):
     """The folder for snnc's builds cannot be written, or no home folder exists for it."""
 
-    code = "SNNC-E028"
 
-
-class HalfRangeError(SnncError):
+class HalfRangeError(SnncError, code="SNNC-E029"):
     """A weight to be stored as float16 exceeds the range of float16."""
 
-    code = "SNNC-E029"
 
-
-class NothingRoundedError(SnncError):
+class NothingRoundedError(SnncError, code="SNNC-E030"):
     """Numbers of a program should be stored as float16, but none of them may be rounded."""
 
-    code = "SNNC-E030"
 
-
-class HalfNumbersError(SnncError):
+class HalfNumbersError(SnncError, code="SNNC-E620"):
     """The numbers to store as float16 cannot be read, or contradict other options."""
 
-    code = "SNNC-E620"
 
-
-class HalfLayersError(SnncError):
+class HalfLayersError(SnncError, code="SNNC-E640"):
     """A choice of float16 numbers by layer names a layer twice or one that does not exist, or rounds weights in two ways."""
 
-    code = "SNNC-E640"
 
-
-class HalfTargetError(SnncError):
+class HalfTargetError(SnncError, code="SNNC-E621"):
     """A target, or a kind of program, cannot store these numbers as float16."""
 
-    code = "SNNC-E621"
 
-
-class HalfDeltasError(SnncError):
+class HalfDeltasError(SnncError, code="SNNC-E622"):
     """Samples cannot be divided into pairs, as float16 deltas require."""
 
-    code = "SNNC-E622"
 
-
-class TemporaryFolderError(SnncError):
+class TemporaryFolderError(SnncError, code="SNNC-E434"):
     """No folder for temporary files can be written."""
 
-    code = "SNNC-E434"
 
-
-class UnsafeCacheError(SnncError):
+class UnsafeCacheError(SnncError, code="SNNC-E440"):
     """Another user could write to the folder of snnc's builds, which snnc executes."""
 
-    code = "SNNC-E440"
 
-
-class PlanFileError(SnncError):
+class PlanFileError(SnncError, code="SNNC-E314"):
     """A file is not a plan of this version of snnc."""
 
-    code = "SNNC-E314"
 
-
-class StepsNeededError(SnncError):
+class StepsNeededError(SnncError, code="SNNC-E530"):
     """Neither the model nor the options give the number of time steps of a sequence."""
-
-    code = "SNNC-E530"

@@ -18,10 +18,8 @@ _UNSUPPORTED: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, e
 _TAKEN: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 
 
-class FolderInUseError(SnncError):
+class FolderInUseError(SnncError, code="SNNC-E417"):
     """Another process trains in a project's folder or replaces it."""
-
-    code = "SNNC-E417"
 
 
 @contextmanager

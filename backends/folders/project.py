@@ -22,22 +22,16 @@ from snnc.compiler.files.temporary import TemporaryFolder
 Chunk: TypeAlias = bytes | memoryview
 
 
-class OutputFolderError(SnncError):
+class OutputFolderError(SnncError, code="SNNC-E412"):
     """An output folder cannot be created or written."""
 
-    code = "SNNC-E412"
 
-
-class DiskFullError(OutputFolderError):
+class DiskFullError(OutputFolderError, code="SNNC-E413"):
     """The disk has no space for an output folder."""
 
-    code = "SNNC-E413"
 
-
-class ForeignFolderError(OutputFolderError):
+class ForeignFolderError(OutputFolderError, code="SNNC-E414"):
     """The output folder exists and is not an snnc project."""
-
-    code = "SNNC-E414"
 
 
 def write_file(path: Path, chunks: Iterable[Chunk]) -> str:

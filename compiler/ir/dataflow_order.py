@@ -39,7 +39,7 @@ def dataflow_order(graph: Graph) -> list[str]:
 
 
 def in_dataflow_order(graph: Graph) -> Graph:
-    """Return the same graph with its nodes in :func:`dataflow_order`, outputs last."""
+    """Return a copy of `graph` with its nodes in :func:`dataflow_order`, outputs last."""
     found = graph.copy()
     found.nx = nx.MultiDiGraph()
     order = dataflow_order(graph)

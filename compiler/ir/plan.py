@@ -348,14 +348,14 @@ class Plan:
     segment."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """Live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
-    unshared_bytes: int = 0
-    """Bytes of the fullest tile without sharing of memory over time."""
     segment: int = 0
     """Iterations of a segment, if the tiles store the history of one segment at a time; 0: they store the history of all steps."""
     streamed: Streamed = "off"
     """Data of a segmented sequence stored outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
+    unshared_bytes: int = 0
+    """Bytes of the fullest tile without sharing of memory over time."""
     traffic: PlanTraffic | None = None
     """Bytes moved by a step, by layer and chip; None in estimates."""
     latency: int = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, fields
 from itertools import accumulate, groupby
 from typing import Any, Final
 
@@ -31,28 +31,11 @@ from snnc.compiler.ir.plan import (
 from snnc.compiler.machines.target import Target
 
 FORMAT: Final = "snnc plan 3"
-_BLOCK: Final = ("tile", "first", "count", "sample", "samples")
-_PLAIN: Final = (
-    "name",
-    "steps",
-    "batch",
-    "training",
-    "interval",
-    "iterations",
-    "activity",
-    "activity_source",
-    "bound_cycles",
-    "ideal_cycles",
-    "strategy",
-    "host_bytes",
-    "segment",
-    "streamed",
-    "streaming_bytes",
-    "unshared_bytes",
-    "latency",
+_CODED: Final = frozenset(
+    {"target", "populations", "buses", "connections", "parts"}
+    | {"memory", "phases", "loss_tiles", "tile_cycles", "memory_over_time", "traffic"}
 )
-_RELAY: Final = ("tile", "sample", "samples")
-_SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")
+"""Fields of a plan that are converted; all others are written unchanged."""
 
 
 def runs(values: Iterable[int]) -> list[int]:
@@ -75,29 +58,26 @@ def unsteps(coded: Sequence[int]) -> list[int]:
     return list(accumulate(unruns(coded)))
 
 
-def _table(rows: Sequence[Any], columns: Sequence[str]) -> dict[str, list[int]]:
-    return {name: steps([getattr(row, name) for row in rows]) for name in columns}
+def _table(rows: Sequence[Any], kind: Any) -> dict[str, list[int]]:
+    return {field.name: steps([getattr(row, field.name) for row in rows]) for field in fields(kind)}
 
 
-def _rows(table: dict[str, list[int]], kind: Any, columns: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(kind(*row) for row in zip(*(unsteps(table[name]) for name in columns), strict=True))
+def _rows(table: dict[str, list[int]], kind: Any) -> tuple[Any, ...]:
+    return tuple(kind(*row) for row in zip(*(unsteps(table[field.name]) for field in fields(kind)), strict=True))
 
 
 def plan_to_json(plan: Plan) -> str:
     """Return `plan` as JSON text."""
     data = {
         "format": FORMAT,
-        **{name: getattr(plan, name) for name in _PLAIN},
+        **{field.name: getattr(plan, field.name) for field in fields(plan) if field.name not in _CODED},
         "parts": plan.parts,
         "target": asdict(plan.target),
-        "populations": [
-            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "starts", "width")}, "blocks": _table(p.blocks, _BLOCK)}
-            for p in plan.populations
-        ],
+        "populations": [{**vars(p), "blocks": _table(p.blocks, Block)} for p in plan.populations],
         "buses": [
             {
                 **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode", "form")},
-                "relays": _table(b.relays, _RELAY),
+                "relays": _table(b.relays, Relay),
                 "gradient": _gradient(b.gradient),
             }
             for b in plan.buses
@@ -114,11 +94,11 @@ def plan_to_json(plan: Plan) -> str:
 
 
 def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
-    return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, _SUM)}
+    return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, PartialSum)}
 
 
 def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
-    return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum, _SUM)})
+    return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum)})
 
 
 def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
@@ -147,11 +127,11 @@ def plan_from_json(text: str) -> Plan:
                 **data,
                 "target": Target.from_data(data["target"]),
                 "populations": tuple(
-                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block)})
                     for p in data["populations"]
                 ),
                 "buses": tuple(
-                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])})
+                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay), "gradient": _gradient_of(b["gradient"])})
                     for b in data["buses"]
                 ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),

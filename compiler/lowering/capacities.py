@@ -19,10 +19,8 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.named_parts import named_parts, quoted
 
 
-class CapacityTextError(SnncError):
+class CapacityTextError(SnncError, code="SNNC-E600"):
     """A capacity is neither a number nor a share, or is set for a source that the network does not have."""
-
-    code = "SNNC-E600"
 
 
 @dataclass(frozen=True)

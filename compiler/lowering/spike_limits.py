@@ -80,8 +80,8 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
 
 def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
     """Return the capacity and the key of each limited source, by buffer."""
-    values = {name: float(p.value) for name, p in program.parameters.items() if is_limit_value(name)}
-    return {buffer: (values[found.capacity], values[found.key]) for buffer, found in limited_sources(program).items()}
+    known = program.parameters
+    return {buffer: (float(known[s.capacity].value), float(known[s.key].value)) for buffer, s in limited_sources(program).items()}
 
 
 def without_limits(program: StepProgram) -> StepProgram:

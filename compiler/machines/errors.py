@@ -5,49 +5,33 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class UnknownTargetError(SnncError):
+class UnknownTargetError(SnncError, code="SNNC-E301"):
     """The target is neither a known name nor an existing file."""
 
-    code = "SNNC-E301"
 
-
-class TargetFileError(SnncError):
+class TargetFileError(SnncError, code="SNNC-E302"):
     """A target file is not TOML or cannot be read."""
 
-    code = "SNNC-E302"
 
-
-class UnknownTargetKeyError(SnncError):
+class UnknownTargetKeyError(SnncError, code="SNNC-E303"):
     """A target file contains an unknown key."""
 
-    code = "SNNC-E303"
 
-
-class MissingTargetKeyError(SnncError):
+class MissingTargetKeyError(SnncError, code="SNNC-E304"):
     """A target file lacks a required key."""
 
-    code = "SNNC-E304"
 
-
-class TargetValueError(SnncError):
+class TargetValueError(SnncError, code="SNNC-E305"):
     """A number in a target file has the wrong type or is not positive."""
 
-    code = "SNNC-E305"
 
-
-class LinksError(SnncError):
+class LinksError(SnncError, code="SNNC-E330"):
     """A wire in a target file connects chips that do not exist, or a chip with itself, or has no links."""
 
-    code = "SNNC-E330"
 
-
-class UnreachableChipError(SnncError):
+class UnreachableChipError(SnncError, code="SNNC-E331"):
     """The links of a target file do not connect all chips."""
 
-    code = "SNNC-E331"
 
-
-class MachineSizeError(SnncError):
+class MachineSizeError(SnncError, code="SNNC-E332"):
     """A target file describes more chips or tiles than snnc maps onto."""
-
-    code = "SNNC-E332"

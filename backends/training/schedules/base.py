@@ -11,10 +11,8 @@ from numbers import Real
 from snnc.backends.runtime.errors import SessionError
 
 
-class ScheduleError(SessionError):
+class ScheduleError(SessionError, code="SNNC-E590"):
     """A schedule has an unknown form or invalid arguments, or needs validation data or a batch count that is not available."""
-
-    code = "SNNC-E590"
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from snnc.compiler.files.durable import write_durably
 _COLUMNS: Final = ("epoch", "updates", "seconds", "learning_rate", "loss")
 
 
-class LogError(SessionError):
+class LogError(SessionError, code="SNNC-E592"):
     """A log of a training run cannot be written, or an existing file is not the log of this run."""
-
-    code = "SNNC-E592"
 
 
 class CsvLog:

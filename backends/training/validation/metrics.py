@@ -21,10 +21,8 @@ SPIKES: Final = "spikes"
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
-class MetricError(SessionError):
+class MetricError(SessionError, code="SNNC-E591"):
     """A metric is unknown, needs validation data or classes, or is a user's function that does not return a number."""
-
-    code = "SNNC-E591"
 
 
 def accuracy(scores: Array, labels: Array) -> float:
