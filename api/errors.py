@@ -5,235 +5,157 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class CommandLineError(SnncError):
+class CommandLineError(SnncError, code="SNNC-E520"):
     """An option, argument or command does not exist or lacks its value."""
 
-    code = "SNNC-E520"
 
-
-class DataFileError(SnncError):
+class DataFileError(SnncError, code="SNNC-E521"):
     """A data file is missing, unreadable or not an npz archive."""
 
-    code = "SNNC-E521"
 
-
-class PickledArrayError(SnncError):
+class PickledArrayError(SnncError, code="SNNC-E522"):
     """A data file contains pickled Python objects, which snnc never loads."""
 
-    code = "SNNC-E522"
 
-
-class ArraySizeError(SnncError):
+class ArraySizeError(SnncError, code="SNNC-E441"):
     """An array in a data file declares a size that differs from its data."""
 
-    code = "SNNC-E441"
 
-
-class UnsafeProjectError(SnncError):
+class UnsafeProjectError(SnncError, code="SNNC-E443"):
     """Another user can change a project whose program would be executed."""
 
-    code = "SNNC-E443"
 
-
-class ChangedSourcesError(SnncError):
+class ChangedSourcesError(SnncError, code="SNNC-E444"):
     """The sources of a project differ from those that snnc emits for its model."""
 
-    code = "SNNC-E444"
 
-
-class UntrustedProjectError(SnncError):
+class UntrustedProjectError(SnncError, code="SNNC-E445"):
     """Somebody else compiled the project whose program would be executed."""
 
-    code = "SNNC-E445"
 
-
-class MissingArrayError(SnncError):
+class MissingArrayError(SnncError, code="SNNC-E523"):
     """A data file lacks an array that the model or the command needs."""
 
-    code = "SNNC-E523"
 
-
-class OutputFileError(SnncError):
+class OutputFileError(SnncError, code="SNNC-E525"):
     """An output file cannot be written."""
 
-    code = "SNNC-E525"
 
-
-class ProjectFolderError(SnncError):
+class ProjectFolderError(SnncError, code="SNNC-E526"):
     """A folder is not an snnc project, or the project is damaged."""
 
-    code = "SNNC-E526"
 
-
-class DamagedProjectError(ProjectFolderError):
+class DamagedProjectError(ProjectFolderError, code="SNNC-E442"):
     """A file of a project has changed since the compilation."""
 
-    code = "SNNC-E442"
 
-
-class NewerProjectError(ProjectFolderError):
+class NewerProjectError(ProjectFolderError, code="SNNC-E670"):
     """A newer version of snnc wrote the project in a format that this version cannot read."""
 
-    code = "SNNC-E670"
 
-
-class TrainedWeightsError(SnncError):
+class TrainedWeightsError(SnncError, code="SNNC-E424"):
     """The trained weights of a project are damaged, not finite, or belong to a different network."""
 
-    code = "SNNC-E424"
 
-
-class SameFileError(SnncError):
+class SameFileError(SnncError, code="SNNC-E418"):
     """The output file is also an input of the command."""
 
-    code = "SNNC-E418"
 
-
-class ModelFormatError(SnncError):
+class ModelFormatError(SnncError, code="SNNC-E527"):
     """snnc cannot read this kind of model."""
 
-    code = "SNNC-E527"
 
-
-class OptionValueError(SnncError):
+class OptionValueError(SnncError, code="SNNC-E528"):
     """An option's value is outside its range."""
 
-    code = "SNNC-E528"
 
-
-class OptionTargetError(OptionValueError):
+class OptionTargetError(OptionValueError, code="SNNC-E552"):
     """The target does not accept an option."""
 
-    code = "SNNC-E552"
 
-
-class OptionNeedsLossError(OptionValueError):
+class OptionNeedsLossError(OptionValueError, code="SNNC-E553"):
     """An option that only affects training is given without a loss."""
 
-    code = "SNNC-E553"
 
-
-class OptionConflictError(OptionValueError):
+class OptionConflictError(OptionValueError, code="SNNC-E554"):
     """One option makes another one ineffective."""
 
-    code = "SNNC-E554"
 
-
-class NoTimeStepError(OptionValueError):
+class NoTimeStepError(OptionValueError, code="SNNC-E555"):
     """A time step in seconds is given for a model in discrete time."""
 
-    code = "SNNC-E555"
 
-
-class OptionKindError(OptionValueError):
+class OptionKindError(OptionValueError, code="SNNC-E572"):
     """An option has the wrong type: a function as a loss, a class instead of an object, a number as a target."""
 
-    code = "SNNC-E572"
 
-
-class UnknownLearnableError(OptionValueError):
+class UnknownLearnableError(OptionValueError, code="SNNC-E573"):
     """A neuron parameter named as learnable does not belong to any population."""
 
-    code = "SNNC-E573"
 
-
-class UnknownOptimizerError(SnncError):
+class UnknownOptimizerError(SnncError, code="SNNC-E529"):
     """The text does not name an optimiser, or has invalid settings."""
 
-    code = "SNNC-E529"
 
-
-class MemoryShortError(SnncError):
+class MemoryShortError(SnncError, code="SNNC-E531"):
     """The machine has too little memory for the operation."""
 
-    code = "SNNC-E531"
 
-
-class ConversionFormatError(SnncError):
+class ConversionFormatError(SnncError, code="SNNC-E540"):
     """snnc cannot write the file format of this suffix."""
 
-    code = "SNNC-E540"
 
-
-class EstimateError(SnncError):
+class EstimateError(SnncError, code="SNNC-E543"):
     """The target does not support the requested estimate, or an option requires the emitted program."""
 
-    code = "SNNC-E543"
 
-
-class ExploreError(SnncError):
+class ExploreError(SnncError, code="SNNC-E544"):
     """A list of machines, batch sizes or activities to explore is invalid, or the format of the chart is unknown."""
 
-    code = "SNNC-E544"
 
-
-class BenchError(SnncError):
+class BenchError(SnncError, code="SNNC-E545"):
     """The benchmark suite is unknown, or contains no network or engine of this name."""
 
-    code = "SNNC-E545"
 
-
-class CleanFolderError(SnncError):
+class CleanFolderError(SnncError, code="SNNC-E574"):
     """A path to search for leftovers is not a folder."""
 
-    code = "SNNC-E574"
 
-
-class NoTilesError(SnncError):
+class NoTilesError(SnncError, code="SNNC-E575"):
     """A report or comparison requires tiles, but the target has none."""
 
-    code = "SNNC-E575"
 
-
-class InternalError(SnncError):
+class InternalError(SnncError, code="SNNC-E599"):
     """A fault in snnc itself."""
 
-    code = "SNNC-E599"
 
-
-class FilledBufferError(SnncError):
+class FilledBufferError(SnncError, code="SNNC-E532"):
     """Past values are given for a buffer that always starts with zeros."""
 
-    code = "SNNC-E532"
 
-
-class UnknownBenchmarkError(SnncError):
+class UnknownBenchmarkError(SnncError, code="SNNC-E550"):
     """No benchmark, or benchmark suite, has this name."""
 
-    code = "SNNC-E550"
 
-
-class RecordingError(SnncError):
+class RecordingError(SnncError, code="SNNC-E320"):
     """Recorded spikes are too many to store, cannot be stored, or are damaged."""
 
-    code = "SNNC-E320"
 
-
-class DataFormatError(SnncError):
+class DataFormatError(SnncError, code="SNNC-E580"):
     """A file of a data set is damaged, cut short, or has a different format."""
 
-    code = "SNNC-E580"
 
-
-class ChecksumError(SnncError):
+class ChecksumError(SnncError, code="SNNC-E581"):
     """A file differs from the official file of its name, or no official checksum is known for it."""
 
-    code = "SNNC-E581"
 
-
-class DataOptionError(SnncError):
+class DataOptionError(SnncError, code="SNNC-E582"):
     """A setting of a data set is out of range: its order, a split, binning, an encoder, an augmentation, or ``--data``."""
 
-    code = "SNNC-E582"
 
-
-class SampleError(SnncError):
+class SampleError(SnncError, code="SNNC-E583"):
     """A sample of a data set does not fit the next stage: events are not binned, lengths differ, or a class index is missing."""
 
-    code = "SNNC-E583"
 
-
-class NoKernelsError(SnncError):
+class NoKernelsError(SnncError, code="SNNC-E650"):
     """Kernels are to be timed on a target that has none."""
-
-    code = "SNNC-E650"

@@ -19,10 +19,8 @@ from snnc.compiler.errors import SnncError
 from snnc.data.named import split_name
 
 
-class RecipeError(SnncError):
+class RecipeError(SnncError, code="SNNC-E593"):
     """A recipe is unreadable, or has an unknown key or an invalid value."""
-
-    code = "SNNC-E593"
 
 
 _WHOLE: Final = "a whole number of {} or more"

@@ -8,26 +8,19 @@ CHECK_ON_HOST = "SNNC_CUDA_ON_HOST"
 """Environment variable: if set, kernels run on the CPU, which is slow but checks their results."""
 
 
-class NvccMissingError(ToolMissingError):
+class NvccMissingError(ToolMissingError, code="SNNC-E420"):
     """The CUDA compiler is not on this machine."""
 
-    code = "SNNC-E420"
 
-
-class GpuMissingError(SnncError):
+class GpuMissingError(SnncError, code="SNNC-E421"):
     """The machine has no CUDA device, or none that the emitted program can use."""
 
-    code = "SNNC-E421"
     exit_code = 3
 
 
-class DeviceArrayError(SnncError):
+class DeviceArrayError(SnncError, code="SNNC-E422"):
     """An array in device memory has a different type, shape or memory order than the input."""
 
-    code = "SNNC-E422"
 
-
-class HalfTogetherError(SnncError):
+class HalfTogetherError(SnncError, code="SNNC-E660"):
     """The option `half` names history or deltas, but on GPUs 16 bits apply to the history, factors of products and deltas only together."""
-
-    code = "SNNC-E660"

@@ -30,16 +30,12 @@ SHARED_SOURCES: Final = (
 _MAX_RANK: Final = 8
 
 
-class NativeError(SnncError):
+class NativeError(SnncError, code="SNNC-E415"):
     """A call of an emitted program failed; the message comes from the program."""
 
-    code = "SNNC-E415"
 
-
-class NativeLibraryError(SnncError):
+class NativeLibraryError(SnncError, code="SNNC-E416"):
     """A shared library cannot be loaded, was not emitted by snnc, or belongs to a different version."""
-
-    code = "SNNC-E416"
 
 
 class Role(IntEnum):

@@ -5,13 +5,9 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class UnsupportedOnPoplarError(SnncError):
+class UnsupportedOnPoplarError(SnncError, code="SNNC-E410"):
     """The network uses a feature that the emitted Poplar program does not support."""
 
-    code = "SNNC-E410"
 
-
-class PlanMismatchError(SnncError):
+class PlanMismatchError(SnncError, code="SNNC-E411"):
     """A plan does not belong to the program, or its blocks do not cover the neurons and samples exactly once."""
-
-    code = "SNNC-E411"

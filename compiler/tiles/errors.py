@@ -8,22 +8,16 @@ from typing import Any
 from snnc.compiler.errors import SnncError
 
 
-class MappingOptionError(SnncError):
+class MappingOptionError(SnncError, code="SNNC-E310"):
     """The number of steps, samples or chips to map for is outside its range."""
 
-    code = "SNNC-E310"
 
-
-class CapacityError(SnncError):
+class CapacityError(SnncError, code="SNNC-E311"):
     """A spike capacity or an activity is outside its range, or is given for a buffer that sends no spikes."""
 
-    code = "SNNC-E311"
 
-
-class NoScheduleError(SnncError):
+class NoScheduleError(SnncError, code="SNNC-E312"):
     """A cycle of connections contains no delay, so no interval gives every population its inputs in time."""
-
-    code = "SNNC-E312"
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Knob:
         return " ".join(f"{name} {value}" for name, value in self.options)
 
 
-class TooBigError(SnncError):
+class TooBigError(SnncError, code="SNNC-E313"):
     """A tile would need more memory than it has.
 
     Attributes
@@ -72,8 +66,6 @@ class TooBigError(SnncError):
     knobs
         The options that help most, best first.
     """
-
-    code = "SNNC-E313"
 
     def __init__(
         self,
@@ -100,60 +92,43 @@ class TooBigError(SnncError):
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
-class OutputsTooBigError(TooBigError):
+class OutputsTooBigError(TooBigError, code="SNNC-E263"):
     """The outputs of a sequence alone need many times the available memory, so no plan is searched."""
 
-    code = "SNNC-E263"
 
-
-class ReportOptionError(SnncError):
+class ReportOptionError(SnncError, code="SNNC-E315"):
     """The requested format of a report is unknown, or its profile cannot be read."""
 
-    code = "SNNC-E315"
 
-
-class PublishedNetError(SnncError):
+class PublishedNetError(SnncError, code="SNNC-E316"):
     """The published per-layer program cannot express the network."""
 
-    code = "SNNC-E316"
 
-
-class PublishedOptionError(SnncError):
+class PublishedOptionError(SnncError, code="SNNC-E317"):
     """An option of the model of the published program is outside its range."""
 
-    code = "SNNC-E317"
 
-
-class PublishedLayoutError(SnncError):
+class PublishedLayoutError(SnncError, code="SNNC-E318"):
     """The layers do not fit the target in the published layout."""
 
-    code = "SNNC-E318"
 
-
-class StrategyError(SnncError):
+class StrategyError(SnncError, code="SNNC-E323"):
     """No placement strategy has this name."""
 
-    code = "SNNC-E323"
 
-
-class NoPartitionerError(SnncError):
+class NoPartitionerError(SnncError, code="SNNC-E324"):
     """The graph partitioner that a strategy uses is not installed."""
 
-    code = "SNNC-E324"
 
-
-class BaselineTooBigError(TooBigError):
+class BaselineTooBigError(TooBigError, code="SNNC-E325"):
     """No form of a baseline fits; `needed` is the number of bytes on the fullest tile of the form that comes closest to fitting."""
-
-    code = "SNNC-E325"
 
     def __init__(self, text: str, needed: int) -> None:
         super().__init__(text)
         self.needed = needed
 
 
-class PictureToolError(SnncError):
+class PictureToolError(SnncError, code="SNNC-E319"):
     """A report as PNG needs Pillow, which is not installed."""
 
-    code = "SNNC-E319"
     exit_code = 3

@@ -5,121 +5,81 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class NirError(SnncError):
+class NirError(SnncError, code="SNNC-E700"):
     """Base of the errors of :mod:`snnc.frontends.nir`."""
 
-    code = "SNNC-E700"
 
-
-class UnreadableNirError(NirError):
+class UnreadableNirError(NirError, code="SNNC-E701"):
     """The file is missing, truncated, damaged or not HDF5."""
 
-    code = "SNNC-E701"
 
-
-class NotNirError(NirError):
+class NotNirError(NirError, code="SNNC-E702"):
     """The file is HDF5 but contains no NIR graph."""
 
-    code = "SNNC-E702"
 
-
-class NirLinkError(NirError):
+class NirLinkError(NirError, code="SNNC-E703"):
     """The file refers to data outside itself or through an indirection: a link, a virtual or external dataset."""
 
-    code = "SNNC-E703"
 
-
-class NirTooLargeError(NirError):
+class NirTooLargeError(NirError, code="SNNC-E704"):
     """A dataset, the number of nodes or a delay exceeds a limit, which is checked before memory is allocated."""
 
-    code = "SNNC-E704"
 
-
-class NirNodeTypeError(NirError):
+class NirNodeTypeError(NirError, code="SNNC-E705"):
     """NIR does not define a node's type."""
 
-    code = "SNNC-E705"
 
-
-class NirFieldError(NirError):
+class NirFieldError(NirError, code="SNNC-E706"):
     """A field of a node is missing or unknown, or has an invalid kind or value."""
 
-    code = "SNNC-E706"
 
-
-class NirNotFiniteError(NirError):
+class NirNotFiniteError(NirError, code="SNNC-E707"):
     """A weight or parameter is NaN, infinite, or too large for float32."""
 
-    code = "SNNC-E707"
 
-
-class NirTimeConstantError(NirError):
+class NirTimeConstantError(NirError, code="SNNC-E708"):
     """A time constant is zero or negative."""
 
-    code = "SNNC-E708"
 
-
-class NirEdgeError(NirError):
+class NirEdgeError(NirError, code="SNNC-E709"):
     """An edge refers to a missing node, is a duplicate, or is not a pair of names."""
 
-    code = "SNNC-E709"
 
-
-class NirShapeError(NirError):
+class NirShapeError(NirError, code="SNNC-E710"):
     """The shapes of two connected nodes, or of a node's fields, do not match."""
 
-    code = "SNNC-E710"
 
-
-class NirCycleError(NirError):
+class NirCycleError(NirError, code="SNNC-E711"):
     """A cycle contains neither a neuron nor a delay, so its values are undefined."""
 
-    code = "SNNC-E711"
 
-
-class NirNestingError(NirError):
+class NirNestingError(NirError, code="SNNC-E712"):
     """Graphs are nested too deeply, contain themselves, or do not have exactly one input or output for an edge."""
 
-    code = "SNNC-E712"
 
-
-class NirDialectError(NirError):
+class NirDialectError(NirError, code="SNNC-E713"):
     """The dialect is unknown."""
 
-    code = "SNNC-E713"
 
-
-class NirTimeStepError(NirError):
+class NirTimeStepError(NirError, code="SNNC-E714"):
     """The time step is not a positive number, or is too short for the file's delays."""
 
-    code = "SNNC-E714"
 
-
-class NirUnconnectedError(NirError):
+class NirUnconnectedError(NirError, code="SNNC-E715"):
     """The graph has no input or no output, or a node has no incoming edge."""
 
-    code = "SNNC-E715"
 
-
-class NotInNirError(NirError):
+class NotInNirError(NirError, code="SNNC-E716"):
     """NIR cannot express an operation, a neuron or an edge of the network."""
 
-    code = "SNNC-E716"
 
-
-class NirWriteError(NirError):
+class NirWriteError(NirError, code="SNNC-E717"):
     """The file cannot be written."""
 
-    code = "SNNC-E717"
 
-
-class NirSimulationError(NirError):
+class NirSimulationError(NirError, code="SNNC-E718"):
     """The reference interpreter cannot run the file, or the arrays do not match its inputs."""
 
-    code = "SNNC-E718"
 
-
-class NirDescriptionError(NirError):
+class NirDescriptionError(NirError, code="SNNC-E719"):
     """The network described by snnc in the file differs from that of the file's nodes."""
-
-    code = "SNNC-E719"

@@ -5,25 +5,17 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class UnreachedPartError(SnncError):
+class UnreachedPartError(SnncError, code="SNNC-E345"):
     """A part of a population would have no connection; the population stays whole, or other parts are tried."""
 
-    code = "SNNC-E345"
 
-
-class PartitionerError(SnncError):
+class PartitionerError(SnncError, code="SNNC-E346"):
     """The named partitioner is unknown or not installed."""
 
-    code = "SNNC-E346"
 
-
-class PartitionerCrashError(SnncError):
+class PartitionerCrashError(SnncError, code="SNNC-E433"):
     """A partitioner from another package ended its process, or its output is not a partition."""
 
-    code = "SNNC-E433"
 
-
-class PartsError(SnncError):
+class PartsError(SnncError, code="SNNC-E347"):
     """A network cannot be cut into the requested parts, or its file of parts is damaged."""
-
-    code = "SNNC-E347"

@@ -5,127 +5,85 @@ from __future__ import annotations
 from snnc.compiler.errors import SnncError
 
 
-class OnnxWriteError(SnncError):
+class OnnxWriteError(SnncError, code="SNNC-E230"):
     """Base of the errors of :mod:`snnc.frontends.onnx.writer`."""
 
-    code = "SNNC-E230"
 
-
-class OnnxFileError(OnnxWriteError):
+class OnnxFileError(OnnxWriteError, code="SNNC-E231"):
     """The ONNX file cannot be written to this path."""
 
-    code = "SNNC-E231"
 
-
-class OpenTimeError(OnnxWriteError):
+class OpenTimeError(OnnxWriteError, code="SNNC-E232"):
     """No input has a time axis and the network does not fix its number of steps, so the length of the loop is unknown."""
 
-    code = "SNNC-E232"
 
-
-class NameClashError(OnnxWriteError):
+class NameClashError(OnnxWriteError, code="SNNC-E233"):
     """Two inputs, outputs or states of the network have the same name, but ONNX has a single name space."""
 
-    code = "SNNC-E233"
 
-
-class NoOnnxFormError(OnnxWriteError):
+class NoOnnxFormError(OnnxWriteError, code="SNNC-E234"):
     """ONNX has no operators for an operation of the network."""
 
-    code = "SNNC-E234"
 
-
-class CheckerError(OnnxWriteError):
+class CheckerError(OnnxWriteError, code="SNNC-E235"):
     """ONNX's checker refuses the written model, which is a fault in snnc."""
 
-    code = "SNNC-E235"
 
-
-class WeightsTooLargeError(OnnxWriteError):
+class WeightsTooLargeError(OnnxWriteError, code="SNNC-E236"):
     """The network without its weights, or one of its arrays, exceeds the size limit of an ONNX file."""
 
-    code = "SNNC-E236"
 
-
-class RuntimeRefusesError(OnnxWriteError):
+class RuntimeRefusesError(OnnxWriteError, code="SNNC-E237"):
     """ONNX Runtime cannot load the file, or fails on the given arrays."""
 
-    code = "SNNC-E237"
 
-
-class RuntimeInputError(OnnxWriteError):
+class RuntimeInputError(OnnxWriteError, code="SNNC-E238"):
     """An array for ONNX Runtime is missing, unknown or of the wrong shape."""
 
-    code = "SNNC-E238"
 
-
-class FixedSizeError(OnnxWriteError):
+class FixedSizeError(OnnxWriteError, code="SNNC-E239"):
     """The requested number of samples or steps differs from the one fixed by the model file."""
 
-    code = "SNNC-E239"
 
-
-class HiddenTooLargeError(OnnxWriteError):
+class HiddenTooLargeError(OnnxWriteError, code="SNNC-E244"):
     """Comparing all layers at all steps needs more memory than snnc allows."""
 
-    code = "SNNC-E244"
 
-
-class TorchExportError(OnnxWriteError):
+class TorchExportError(OnnxWriteError, code="SNNC-E240"):
     """PyTorch cannot export the module."""
 
-    code = "SNNC-E240"
 
-
-class TorchModuleError(OnnxWriteError):
+class TorchModuleError(OnnxWriteError, code="SNNC-E241"):
     """The argument is not a PyTorch module, or contains no weights."""
 
-    code = "SNNC-E241"
 
-
-class UnmatchedWeightError(OnnxWriteError):
+class UnmatchedWeightError(OnnxWriteError, code="SNNC-E242"):
     """A trained weight does not belong to a parameter of the PyTorch module."""
 
-    code = "SNNC-E242"
 
-
-class AmbiguousWeightError(OnnxWriteError):
+class AmbiguousWeightError(OnnxWriteError, code="SNNC-E243"):
     """A trained weight could belong to several parameters of the PyTorch module."""
 
-    code = "SNNC-E243"
 
-
-class HiddenStateExampleError(OnnxWriteError):
+class HiddenStateExampleError(OnnxWriteError, code="SNNC-E248"):
     """A single-step PyTorch module stores its states internally, but the example is not a sequence."""
 
-    code = "SNNC-E248"
 
-
-class StateLostError(OnnxWriteError):
+class StateLostError(OnnxWriteError, code="SNNC-E249"):
     """A single-step PyTorch module neither stores its neurons' states nor accepts and returns them."""
 
-    code = "SNNC-E249"
 
-
-class UnknownFormError(OnnxWriteError):
+class UnknownFormError(OnnxWriteError, code="SNNC-E261"):
     """The requested form of an ONNX file is unknown."""
 
-    code = "SNNC-E261"
 
-
-class TorchHookError(OnnxWriteError):
+class TorchHookError(OnnxWriteError, code="SNNC-E271"):
     """A hook of a PyTorch module changes a gradient in a way that snnc cannot reproduce."""
 
-    code = "SNNC-E271"
 
-
-class TorchFunctionError(OnnxWriteError):
+class TorchFunctionError(OnnxWriteError, code="SNNC-E276"):
     """A PyTorch module calls a custom autograd function over whole sequences, whose gradient snnc cannot reproduce."""
 
-    code = "SNNC-E276"
 
-
-class TorchTrainingError(OnnxWriteError):
+class TorchTrainingError(OnnxWriteError, code="SNNC-E277"):
     """A dropout or batch normalisation of a PyTorch module has no counterpart in snnc, so it cannot be imported for training."""
-
-    code = "SNNC-E277"
