@@ -190,10 +190,18 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
         if (one := described.gradient(op)) is not None
     ]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
-    # Weights and moments are read and written, gradients are read, and weights are prepared for their products.
-    update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))
+    # Weights and moments are read and written, gradients are read.
+    update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
-    return [*found, *forward, loss, *backward, *gradients, update]
+    return [*found, *forward, loss, *backward, *gradients, update, *_preparations(steps, plan)]
+
+
+def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
+    """Return the launches that copy updated weights into the forms that kernels of the next step read."""
+    copied = 2 * sum(copy.bytes for copy in steps.connections.copies.values())
+    found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
+    labels = {name: p.label for name, p in steps.program.parameters.items()}
+    return [*found, *(weight.launch(labels[weight.weight]) for weight in plan.prepared)]
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
