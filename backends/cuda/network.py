@@ -174,7 +174,7 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order: pack the batch, run forward and backward, update parameters."""
+    """Return the launches in order: pack the batch, prepare weights, run forward and backward, update parameters."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -193,11 +193,11 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     # Weights and moments are read and written, gradients are read.
     update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
-    return [*found, *forward, loss, *backward, *gradients, update, *_preparations(steps, plan)]
+    return [*found, *_preparations(steps, plan), *forward, loss, *backward, *gradients, update]
 
 
 def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
-    """Return the launches that copy updated weights into the forms that kernels of the next step read."""
+    """Return the launches that copy the weights, after each update, into the forms that kernels read."""
     copied = 2 * sum(copy.bytes for copy in steps.connections.copies.values())
     found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
     labels = {name: p.label for name, p in steps.program.parameters.items()}

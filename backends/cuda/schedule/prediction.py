@@ -30,8 +30,8 @@ class Card:
         Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
         (four warps that multiply together).
     turn, tile
-        Seconds of a product by warpgroups besides its multiplications: for the barrier after each part of the depth, and for the first copies
-        and the results of a tile.
+        Seconds of a product by warpgroups besides its multiplications: for the barrier after each part of the depth, and for the first
+        copies and the results of a tile.
     split
         Weights per second that a block splits into 16-bit parts.
     gathered
@@ -80,12 +80,11 @@ H100: Final = Card(
     step=0.08e-6,
     host=60e-6,
 )
-"""Measured on one H100 on 2026-11-23. With kernels alone: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; a
-block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. With a prototype's kernels, each
-at two lengths of the sequence, whose difference is free of all other times: warpgroups multiply 3.5 T per second and multiprocessor (weight
-gradients of W2 at 250 and 20 steps: 309.6 and 34.6 us; its input currents give 3.6), and blocks need 18 to 24 us besides the multiplications
-of input currents to load and split 49,152 weights. Its update moves 109 MB in 37.0 us. Assumed: products by single warps reach half of the
-rate from registers; 3,000 more cycles per tile; a step of a walk; the time of the host."""
+"""Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
+per cycle and multiprocessor from registers; a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel);
+convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to load
+and split 49,152 weights; an update moves 109 MB in 37.0 us. Assumed: products by single warps reach half of the rate from registers; 3,000
+more cycles per tile; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,8 @@ def _product(launch: Launch, rows: int, card: Card) -> float:
         length = slice_rows(rows, launch.depth, launch.width)
         slices, numbers = _slices(launch, rows), launch.depth * launch.width
         rounds = math.ceil(math.ceil(launch.depth / 128) * math.ceil(launch.width / across) * slices / card.processors)
-        return rounds * (length * 128 * across * launch.parts / rate + math.ceil(length / each) * turn + beside) + FLOAT * slices * numbers / card.memory
+        products = length * 128 * across * launch.parts / rate + math.ceil(length / each) * turn
+        return rounds * (products + beside) + FLOAT * slices * numbers / card.memory
     rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
     turns = math.ceil(launch.depth / each)
     return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + turns * turn + beside)

@@ -46,7 +46,7 @@ def update(weights, splits):
 
 
 def step_of_both_layers(neurons, blocks, *, back):
-    """Clusters share the neurons of W2, the blocks of a cluster the inputs: a block multiplies 64 samples and sends its sums to the others."""
+    """Clusters share the neurons of W2, the blocks of a cluster the inputs: a block multiplies 64 samples and sends sums to the others."""
     inputs = 1024 // blocks
     past = 64 * inputs * (4 if back else 2)
     products = 3 * 64 * neurons * inputs * (3 if back else 2) / (H100.group_product / CLOCK)
@@ -90,7 +90,7 @@ def test_steps_of_two_recurrent_layers_at_once_are_predicted_within_half_of_what
 
 
 def test_multiplications_reach_what_two_lengths_of_the_same_products_took():
-    """Weight gradients of W2 at 250 and 20 steps, and its input currents: their difference is free of launches, first copies and results."""
+    """Weight gradients and input currents of W2 at 250 and 20 steps: their difference is free of launches, first copies and results."""
     longer = (250 - 20) * 64
     assert longer * 128 * 256 * 2 / (309.6e-6 - 34.6e-6) == pytest.approx(H100.group_product, rel=0.01)
     currents = longer * 1024 * 768 * 2 / 128 / (78.2e-6 - 29.2e-6)
