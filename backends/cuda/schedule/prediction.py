@@ -82,9 +82,9 @@ H100: Final = Card(
 )
 """Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
 per cycle and multiprocessor from registers; a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel);
-convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to load
-and split 49,152 weights; an update moves 109 MB in 37.0 us. Assumed: products by single warps reach half of the rate from registers; 3,000
-more cycles per tile; a step of a walk; the time of the host."""
+convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to
+load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers;
+3,000 more cycles per tile; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)
