@@ -74,8 +74,8 @@ DEVICE void for_each_run(const GradientTask &task, const std::uint32_t *words, i
 }
 
 /// Reads the bits of the taps from first_tap on of row `i`, at 32 positions from `at` on; row 0 is the first of the slice.
-DEVICE void window_bits(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, int first_tap, const Counted &at,
-                        std::uint32_t (&found)[TAPS_TOGETHER]) {
+DEVICE void window_bits(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, int first_tap,
+                        const Counted &at, std::uint32_t (&found)[TAPS_TOGETHER]) {
   const int apart = task.field.apart[1];
   for_each_run(task, words, rows, channel, i, at, [&](const std::uint32_t *row, int line, int left, int run, int filled) {
     const int x = left + first_tap * apart, begin = most(0, -x), end = least(run + (TAPS_TOGETHER - 1) * apart, task.field.source[1] - x);
@@ -90,7 +90,8 @@ DEVICE void window_bits(const GradientTask &task, const std::uint32_t *words, in
 }
 
 /// Returns the bits of a single tap, for any step and distance of taps.
-DEVICE std::uint32_t tap_bits(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, int tap, const Counted &at) {
+DEVICE std::uint32_t tap_bits(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, int tap,
+                              const Counted &at) {
   const Field &field = task.field;
   std::uint32_t found = 0;
   for_each_run(task, words, rows, channel, i, at, [&](const std::uint32_t *row, int line, int left, int run, int filled) {
