@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from snnc.backends.registry import synonyms
 from snnc.backends.runtime.engine import Engine
-from snnc.backends.training.updates.normalising import NormalisingEngine, trains_normalised
+from snnc.backends.training.updates.norm_layers import trains_normalised
+from snnc.backends.training.updates.normalising import NormalisingEngine
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.folder import save_model
 from snnc.driver.lowering import Lowered, lower_graph
@@ -54,4 +55,4 @@ def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
     backend, own = compiled.options.backend, compiled.options.own()
     built = None if folder is None else backend.build(folder, own)
     engine = backend.open(compiled.on_target, own, built)
-    return NormalisingEngine(engine, compiled.program) if trains_normalised(compiled.program) else engine
+    return NormalisingEngine(engine, compiled.program) if backend.trains and trains_normalised(compiled.program) else engine

@@ -70,13 +70,13 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         HalfTargetError
             The option half includes weights.
         NormalisationError
-            The program trains batch normalisations.
+            The program trains batch normalisations with statistics of each step, or with a gain or bias that is not trained.
         UnsupportedOnPopTorchError
             Nesterov momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
             input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-        from snnc.backends.training.updates.normalising import check_normalised
+        from snnc.backends.poptorch.statistics import check_packaged
         from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.neurons.library.dropout import is_dropout
 
@@ -104,7 +104,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 f"{dropped[0]!r} drops neurons in training, but train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or remove the dropout layer."
             )
-        check_normalised(program, options.target)
+        check_packaged(program, (options.steps or 0) * (options.batch or 0))
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
@@ -153,4 +153,5 @@ POPTORCH: Final = PopTorchBackend(
     "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on an IPU other than a gc200",
     PopTorchOptions,
     has_tiles=True,
+    trains=False,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import compile_program, compiler, library
+from snnc.backends.emulator.build import compile_program, compiler, library, link_flags
 from snnc.backends.emulator.projects import Sources, build_project
 from snnc.backends.poplar.build import own_level
 from snnc.backends.toolchain.cache import cached_file
@@ -29,6 +29,8 @@ SOURCES: Final = Sources(
         "snnc_files.cpp",
     ),
 )
+STATISTICS: Final = "batch_statistics.hpp"
+"""Additional header of packages that train batch normalisations; it uses PopLibs."""
 OPERATION: Final = "libspiking_network.so"
 RUNTIME_FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Wl,-soname,libpopart.so")
 OPERATION_FLAGS: Final = ("-DONNX_NAMESPACE=onnx",)
@@ -67,7 +69,9 @@ def build_operation(folder: Path) -> Path:
     folder = Path(folder)
     runtime = popart_library()
     flags = (*OPERATION_FLAGS, f"-I{include_dir()}")
-    link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
+    # Building the emulator's PopLibs takes a minute, so only packages that use them link them.
+    libraries = link_flags(complete=True) if (folder / STATISTICS).exists() else []
+    link = (str(runtime), f"-Wl,-rpath,{runtime.parent}", *libraries)
     return build_project(folder, SOURCES, OPERATION, own_level(folder), flags, link)
 
 

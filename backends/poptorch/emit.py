@@ -17,7 +17,7 @@ from snnc.backends.poplar.build import TABLES
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
-from snnc.backends.poptorch.build import SOURCES
+from snnc.backends.poptorch.build import SOURCES, STATISTICS
 from snnc.backends.poptorch.composed_loss import composed_context, targets_description
 from snnc.backends.poptorch.operation import PopartOperation, assemble, operation_context
 from snnc.compiler.ir.plan import Plan
@@ -82,6 +82,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
     assembly, context = assemble(operation)
     context |= {"codelets": assembly.codelets, "sources": SOURCES.all, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
     names = {**SHARED, **{n: f"poptorch/{n}" for n in OWN}, **{f"{PACKAGE}/{n}": f"poptorch/package/{n}" for n in MODULES}}
+    names |= {STATISTICS: f"poptorch/{STATISTICS}"} if operation.norms else {}
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
         names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
@@ -116,16 +117,17 @@ def description(operation: PopartOperation, name: str) -> Body:
         "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs]
         + [{"name": name, "shape": [numbers]} for name, numbers in operation.counted.items()],
         "counted": len(operation.counted),
-        "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
+        "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in operation.shown],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}
             for p in program.parameters.values()
         ],
         "states": [name for name in operation.values if name not in program.parameters],
         **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
+        **({"statistics": [n.description(program, plan.steps * plan.batch) for n in operation.norms]} if operation.norms else {}),
         "limits": [_limit(operation, buffer) for buffer in operation.limits],
         "windows": _windows(program),
-        "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
+        "loss_output": None if operation.loss_output is None else operation.shown.index(operation.loss_output),
         "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
 

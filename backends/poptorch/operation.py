@@ -14,12 +14,16 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
+from snnc.backends.poplar.vertices.losses import RATES
 from snnc.backends.poplar.vertices.relays import counter_name
+from snnc.backends.poplar.vertices.statistics import moments_codelets
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+from snnc.backends.poptorch.statistics import PackagedNorm, packaged_norms, without_statistics
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
 from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.statistics import visible
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
@@ -87,10 +91,20 @@ class PopartOperation:
         return tuple(i for i in self.program.inputs if i.id in used)
 
     @cached_property
+    def shown(self) -> tuple[OutputInfo, ...]:
+        """Outputs of the network, without those for statistics of normalisations."""
+        return visible(self.program).outputs
+
+    @cached_property
     def outputs(self) -> tuple[OutputInfo, ...]:
         """Outputs that populations write."""
         sources = {f"{i.id}_in" for i in self.program.inputs}
-        return tuple(o for o in self.program.outputs if o.source.buffer not in sources)
+        return tuple(o for o in self.shown if o.source.buffer not in sources)
+
+    @cached_property
+    def norms(self) -> tuple[PackagedNorm, ...]:
+        """Batch normalisations whose statistics the operation computes in training."""
+        return packaged_norms(self.program) if self.plan.training else ()
 
     @cached_property
     def values(self) -> dict[str, Array]:
@@ -170,8 +184,10 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         assembly.tensors[:] = [line.replace(setting, parameter) for line in assembly.tensors]
     if net.training:
         extras += gradient_codelets(net)
+        extras += moments_codelets(net)
         sum_for_update(net, assembly)
         _begin_with_adjoint(operation, assembly)
+        without_statistics(assembly)
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
@@ -180,7 +196,8 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras.append({"template": "round_values", "cost": ROUND_COST})
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, program_values(net, assembly, "operation"))
-    needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
+    absent = ("update_parameters", RATES, SUM)
+    needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] not in absent]
     sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
     places = [
@@ -219,4 +236,7 @@ def operation_context(operation: PopartOperation) -> Body:
         "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
         "op_counts": [OperationInput(name, (numbers,), "dropped spikes") for name, numbers in operation.counted.items()],
         "backward": backward,
+        "norms": [norm.template_data() for norm in operation.norms],
+        "norm_statistics": [{"name": name, "input": numbers[name]} for norm in operation.norms for name in norm.running],
+        "norm_levels": 1 + max((norm.layer.level for norm in operation.norms), default=-1),
     }

@@ -1,6 +1,7 @@
 """Limits on the spikes that a source sends per step: a number, a share of its neurons, or one of these per source.
 
-In text, semicolons separate parts, and a part with a name applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``.
+In text, semicolons separate parts, and a part with a name applies to that source: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``. A name
+that contains ``;``, ``=`` or ``:`` is written in quotes: ``'"a;b"=20'``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.named_parts import named_parts, quoted
 
 
 class CapacityTextError(SnncError):
@@ -44,7 +46,8 @@ Amount: TypeAlias = float | Share
 CapacityArgument: TypeAlias = float | str | Share | Mapping[str, float | str | Share]
 """A number, a share, text, or one of these by name of the source; the name ``"*"`` means all other sources."""
 OTHERS: Final = "*"
-_FORMS: Final = "a number of spikes, a share, or one of these by name: '64', '5 %', '5 %; hidden=20'"
+_QUOTES: Final = "names with ; = : in quotes: '\"a;b\"=20'"
+_FORMS: Final = f"a number of spikes, a share, or one of these by name: '64', '5 %', '5 %; hidden=20', {_QUOTES}"
 _PART: Final = re.compile(r" part \d+$")
 """Suffix added to the name of a population that the mapping cuts into parts."""
 
@@ -79,7 +82,7 @@ class Capacities:
     def text(self) -> str:
         """The text from which :func:`parse_capacity` returns these limits."""
         parts = [] if self.default is None else [_text(self.default)]
-        return "; ".join([*parts, *(f"{name}={_text(amount)}" for name, amount in self.named)])
+        return "; ".join([*parts, *(f"{quoted(name)}={_text(amount)}" for name, amount in self.named)])
 
     def __str__(self) -> str:
         return self.text
@@ -121,21 +124,31 @@ def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
         default = named.pop(OTHERS, None)
     elif isinstance(given, str):
         default, named = None, {}
-        for part in filter(None, (part.strip() for part in given.split(";"))):
-            name, equals, value = part.partition("=")
-            # Arguments of a schedule may contain "=" as well: linear:64,14,epochs=10.
-            own = name.strip() if equals and ":" not in name else OTHERS
-            if own in named or (own == OTHERS and default is not None):
+        for written, part in named_parts(given):
+            own, value = (written, part) if written is not None else _named(part)
+            if own in named:
                 raise CapacityTextError(f"the capacity {given!r} has two values for {own!r}; remove one of them.")
+            if own == OTHERS and default is not None:
+                raise CapacityTextError(
+                    f"the capacity {given!r} has two values without a name, {default!r} and {value!r}; remove one of them, or write a "
+                    "name with ; = : in quotes: '\"a;b\"=20'."
+                )
             if own == OTHERS:
-                default = value.strip() if equals and ":" not in name else part
+                default = value
             else:
-                named[own] = value.strip()
+                named[own] = value
     else:
         return given, {}
     if (default is None and not named) or "" in named:
         raise CapacityTextError(f"the capacity {given!r} is empty; give {_FORMS}.")
     return default, named
+
+
+def _named(part: str) -> tuple[str, str]:
+    """Return the name and the value of a part whose name, if it has one, is not in quotes."""
+    name, equals, value = part.partition("=")
+    # Arguments of a schedule may contain "=" as well: linear:64,14,epochs=10.
+    return (name.strip(), value.strip()) if equals and ":" not in name else (OTHERS, part)
 
 
 def split_share(raw: Any) -> tuple[Any, bool]:

@@ -1,7 +1,8 @@
-"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights.
+"""The user's choice of numbers stored as float16 (weights, past and running states, deltas) and of the rounding of float16 weights.
 
-The choice is one for the whole network, :class:`HalfNumbers`, or differs by layer, :class:`HalfLayers`. In text, semicolons separate
-parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``.
+:class:`HalfNumbers` is a choice for the whole network, and :class:`HalfLayers` has one for each layer. In text, semicolons separate
+parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``. A name that
+contains ``;``, ``=`` or ``:`` is written in quotes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import HalfLayersError, HalfNumbersError
 from snnc.compiler.losses.weight_rounding import Rounding
+from snnc.compiler.lowering.named_parts import named_parts, quoted
 
 ROUNDINGS: Final[tuple[Rounding, ...]] = ("nearest", "stochastic", "master")
 KINDS: Final = ("weights", "history", "deltas", "states")
@@ -55,8 +57,8 @@ class HalfLayers:
     default
         Choice of all layers without their own; None: float32.
     named
-        Choices of populations and of connections, by name. That of a population includes the weights of its incoming connections, unless
-        they are named themselves. None: float32.
+        Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
+        incoming connections, unless these have their own.
     """
 
     default: HalfNumbers | None
@@ -137,10 +139,10 @@ def parse_half(half: HalfArgument | None) -> HalfOption | None:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the layers and choices of a text; the name of layers not named is ``"*"``."""
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, equals, choice = part.rpartition("=")
-        yield (name.strip() if equals else OTHERS), choice.strip()
+    """Yield (name of the layer, choice) for each part of a text; the name ``"*"`` means all other layers."""
+    for written, part in named_parts(text):
+        name, equals, choice = ("", "", part) if written is not None else part.rpartition("=")
+        yield written if written is not None else name.strip() if equals else OTHERS, choice.strip()
 
 
 def _layer(choice: str | HalfNumbers | None, half: object) -> HalfNumbers | None:
@@ -168,7 +170,7 @@ def half_text(half: HalfOption) -> str:
     """Return the text from which :func:`parse_half` returns `half`."""
     if isinstance(half, HalfLayers):
         default = [] if half.default is None else [half_text(half.default)]
-        return "; ".join([*default, *(f"{name}={FLOAT32 if one is None else half_text(one)}" for name, one in half.named)])
+        return "; ".join([*default, *(f"{quoted(name)}={FLOAT32 if one is None else half_text(one)}" for name, one in half.named)])
     words = [f"weights:{half.weights}"] if half.weights else []
     return ",".join([*words, *(name for name in KINDS[1:] if getattr(half, name))])
 

@@ -36,8 +36,8 @@ class PoplarExecutor:
     ) -> None:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
-        self._buffers: dict[str, torch.Tensor] = {}
-        """The device's copies of the model's buffers."""
+        self._buffers: list[dict[str, torch.Tensor]] = []
+        """The device's copies of the model's buffers, of each replica."""
         if self._options.ipu_model and self._options.replication_factor > 1:
             raise Error("the IPU model does not support replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
@@ -50,7 +50,7 @@ class PoplarExecutor:
         parts = [self._split(t, options.device_iterations * each) for t in tensors]
         for iteration in range(options.device_iterations):
             batches = [tuple(p[iteration * each + n] for p in parts) for n in range(each)]
-            results += self._updated(batches) if self._optimizer is not None else [self._run(batch) for batch in batches]
+            results += self._updated(batches) if self._optimizer is not None else [self._run(n, batch) for n, batch in enumerate(batches)]
         final = options.mode == OutputMode.Final or (options.mode == OutputMode.Default and self._optimizer is not None)
         return _joined(results[-options.replication_factor :] if final else results)
 
@@ -66,7 +66,8 @@ class PoplarExecutor:
         for name in self._options.updatable:
             if name not in now:
                 raise Error(f"the model has no buffer {name!r}")
-            self._buffers[name] = now[name].clone()
+            for buffers in self._buffers:
+                buffers[name] = now[name].clone()
 
     def destroy(self) -> None:
         """Free the device."""
@@ -81,26 +82,39 @@ class PoplarExecutor:
         assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
         results = []
-        for batch in batches:
-            results.append(self._run(batch))
+        for number, batch in enumerate(batches):
+            results.append(self._run(number, batch))
             if not self._emulator.losses:
                 raise Error("the model marks no loss; pass the loss to poptorch.identity_loss")
             (self._emulator.losses[-1].sum() / len(batches)).backward()
         self._optimizer.step()
         return [_detached(result) for result in results]
 
-    def _run(self, batch: tuple[torch.Tensor, ...]) -> Any:
-        emulator = self._emulator
+    def _run(self, number: int, batch: tuple[torch.Tensor, ...]) -> Any:
+        """Run micro-batch `number` of an update on its replica; buffers that the model changes in place keep their values."""
+        emulator, replicas = self._emulator, self._options.replication_factor
         emulator.losses, emulator.blocks, emulator.running = [], [], True
         if not self._buffers:
-            self._buffers = {name: buffer.clone() for name, buffer in self._model.named_buffers()}
+            self._buffers = [{name: buffer.clone() for name, buffer in self._model.named_buffers()} for _ in range(replicas)]
+        buffers = self._buffers[number % replicas]
+        versions = {name: buffer._version for name, buffer in buffers.items()}
         try:
             with torch.set_grad_enabled(self._optimizer is not None):
-                result = torch.func.functional_call(self._model, self._buffers, batch)
+                result = torch.func.functional_call(self._model, buffers, batch)
         finally:
             emulator.running = False
         self._check_blocks()
+        self._keep({name for name, buffer in buffers.items() if buffer._version != versions[name]})
         return result
+
+    def _keep(self, changed: set[str]) -> None:
+        """Copy the buffers that the model has changed to the host; they are those of the first replica."""
+        if changed and self._options.replication_factor > 1 and self._options.broadcast_buffers:
+            raise Error(f"replicas change the buffer {min(changed)!r}, which they share; call broadcastBuffers(False) if they may differ")
+        own = dict(self._model.named_buffers())
+        with torch.no_grad():
+            for name in changed:
+                own[name].copy_(self._buffers[0][name])
 
     def _check_blocks(self) -> None:
         """Check the number of IPUs, which must be a power of two, and that pipelines have at least one micro-batch per stage."""

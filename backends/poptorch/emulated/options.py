@@ -77,6 +77,7 @@ class Options:
         self.ipu_model = False
         self.round_up = False
         self.updatable: tuple[str, ...] = ()
+        self.broadcast_buffers = True
 
     def deviceIterations(self, number: int) -> Options:  # noqa: N802
         """Set the number of weight updates per call."""
@@ -108,6 +109,11 @@ class Options:
     def autoRoundNumIPUs(self, chosen: bool = True) -> Options:  # noqa: N802
         """Choose whether the number of IPUs is rounded up to a power of two."""
         self.round_up = chosen
+        return self
+
+    def broadcastBuffers(self, chosen: bool = True) -> Options:  # noqa: N802
+        """Choose whether all replicas have the same buffers; only models that do not change their buffers can."""
+        self.broadcast_buffers = chosen
         return self
 
     def updatableNamedBuffers(self, names: Sequence[str]) -> Options:  # noqa: N802

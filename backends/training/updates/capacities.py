@@ -27,6 +27,7 @@ from snnc.compiler.lowering.capacities import (
     split_capacity,
     split_share,
 )
+from snnc.compiler.lowering.named_parts import quoted
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
@@ -88,7 +89,7 @@ class CapacityPlan:
     def text(self) -> str:
         """The text stored in a checkpoint."""
         parts = [] if self.default is None else [self.default.text]
-        return "; ".join([*parts, *(f"{name}={entry.text}" for name, entry in self.named.items())])
+        return "; ".join([*parts, *(f"{quoted(name)}={entry.text}" for name, entry in self.named.items())])
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,17 @@ class SpikeLimits:
     ----------
     program, engine
         The program, and the engine that runs it.
-    seed
-        Seed of the random choice.
 
     Attributes
     ----------
+    seed
+        Seed of the random choice; 0 unless the session sets another.
     policy
         Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation.
     """
 
-    def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, program: StepProgram, engine: Engine) -> None:
+        self.seed = 0
         self._engine = engine
         labels, value = source_labels(program), {name: float(p.value) for name, p in program.parameters.items() if p.value.ndim == 0}
         self._sources = tuple(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,31 +43,10 @@ from snnc.backends.runtime.engine import (
 from snnc.backends.runtime.engine_wrapper import EngineWrapper
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.backends.training.updates.masks import masks_of
-from snnc.compiler.ir.graph import Shape
-from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
+from snnc.backends.training.updates.norm_layers import NormLayer, norm_layers
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs
+from snnc.compiler.lowering.statistics import statistics_outputs
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE, is_batch_norm
-
-
-@dataclass(frozen=True)
-class _NormLayer:
-    """A normalisation: the names of its parameters, the output with its values, and its level.
-
-    A mean is computed over `axes` of [T, B, *shape]. `inputs` carry the statistics of each step, in the order of the ports; they are empty
-    if all steps share one set of statistics. `adjoint` is the tensor with the adjoint of the current, if a gradient passes the layer.
-    """
-
-    label: str
-    shape: Shape
-    level: int
-    output: str
-    parameters: Mapping[str, str]
-    gain: str
-    bias: str
-    axes: tuple[int, ...]
-    inputs: tuple[str, ...]
-    adjoint: str | None
 
 
 class _Update:
@@ -85,27 +63,6 @@ class _Update:
         """Output -> number of values in a mean."""
 
 
-def trains_normalised(program: StepProgram) -> bool:
-    """Return whether `program` trains batch normalisations."""
-    return program.optimizer is not None and any(is_batch_norm(p.model) for p in program.populations)
-
-
-def check_normalised(program: StepProgram, target: str) -> None:
-    """Raise an error if `program` trains batch normalisations, which `target` does not support.
-
-    Raises
-    ------
-    NormalisationError
-        The program has a batch normalisation and an optimiser.
-    """
-    if trains_normalised(program):
-        name = next(p.label for p in program.populations if is_batch_norm(p.model))
-        raise NormalisationError(
-            f"{name!r} normalises over a batch, but {target} cannot train it: its gradients and update are one program. Train on "
-            "'cpu', 'cuda', 'reference' or the machine itself; compiled without a loss, it runs on this target with the running statistics."
-        )
-
-
 class NormalisingEngine(EngineWrapper[SplitEngine]):
     """Trains on `engine` with the statistics of each batch; see :class:`snnc.backends.runtime.engine.Engine`.
 
@@ -116,14 +73,16 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
-        check = isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)
-        if not check:
-            check_normalised(program, "this target")
-        assert isinstance(engine, SplitEngine)
+        if not (isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)):
+            name = next(p.label for p in program.populations if is_batch_norm(p.model))
+            raise NormalisationError(
+                f"{name!r} normalises over a batch, but this target cannot train it: its gradients and update are one program. Train on "
+                "'cpu', 'cuda', 'reference' or a machine; compiled without a loss, it runs on this target with the running statistics."
+            )
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
             raise NormalisationError("the optimiser has loss_scale, but statistics of a batch need unscaled gradients; omit it.")
         super().__init__(engine)
-        self._layers = _layers(program)
+        self._layers = norm_layers(program)
         self._masks = masks_of(program)
         self._repeats = not any(layer.inputs for layer in self._layers)
         self._hidden = {o.id for o in statistics_outputs(program).values()}
@@ -179,7 +138,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
                 self.engine.gather_parts([(update.inputs, target)], samples, first)
         return loss
 
-    def _measure(self, layers: Sequence[_NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
+    def _measure(self, layers: Sequence[NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of the batch for the layers of a level, and update their running statistics."""
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
@@ -217,13 +176,13 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             return self.engine.get_parameters()
         return self.engine.parameters_named({name for layer in self._layers for name in (*layer.parameters.values(), layer.gain)})
 
-    def _gradients(self, layer: _NormLayer) -> dict[str, Array]:
+    def _gradients(self, layer: NormLayer) -> dict[str, Array]:
         """Return the gradients of the gain and the bias of a layer."""
         if isinstance(self.engine, SelectingEngine):
             return self.engine.gradients_named((layer.gain, layer.bias))
         return self.engine.gradients()
 
-    def _go_through(self, layer: _NormLayer, update: _Update) -> None:
+    def _go_through(self, layer: NormLayer, update: _Update) -> None:
         """Set the sums needed for the gradient through the statistics of a layer."""
         count = update.counts[layer.output]
         if layer.inputs:
@@ -237,7 +196,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
         self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
-    def _give(self, layer: _NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
+    def _give(self, layer: NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
         """Set statistics, or the sums of their gradients, for the rest of an update: [T or 1, 1, *channels]."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})
@@ -248,7 +207,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             whole = np.broadcast_to(value, update.inputs[inputs[name]].shape)
             update.inputs[inputs[name]] = np.ascontiguousarray(whole, np.float32)
 
-    def _set(self, layer: _NormLayer, values: Mapping[str, Any]) -> None:
+    def _set(self, layer: NormLayer, values: Mapping[str, Any]) -> None:
         self.engine.set_parameters(
             {
                 layer.parameters[name]: np.ascontiguousarray(np.broadcast_to(value, layer.shape).reshape(-1), np.float32)
@@ -322,32 +281,3 @@ def _merged(moments: Moments, axes: tuple[int, ...]) -> tuple[Array, Array, int]
     mean = moments.mean.mean(shared, keepdims=True)
     squares = (moments.squares + moments.count * np.square(moments.mean - mean)).sum(shared, keepdims=True)
     return mean[None, None], squares[None, None] / (moments.count * several), moments.count * several
-
-
-def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
-    steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
-    passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
-    learned = {op.parameter for op in program.update}
-    found = []
-    for info in program.populations:
-        if not is_batch_norm(info.model):
-            continue
-        after = [c for c in program.connections if c.source == info.id]
-        if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
-            raise NormalisationError(
-                f"the gain and the bias after {info.label!r} must both be trained: their gradients are needed for that of its statistics. "
-                "Remove them from the frozen groups of the optimiser."
-            )
-        (scaled,) = after
-        assert scaled.weight is not None
-        assert scaled.bias is not None
-        kernel = info.kernel
-        names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
-        weight = program.parameters[scaled.weight].value.shape
-        shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
-        given, output = inputs.get(info.id, ()), outputs[info.id].id
-        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
-        adjoint = f"d_{info.id}" if info.id in passed else None
-        found.append(_NormLayer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
-    return tuple(found)

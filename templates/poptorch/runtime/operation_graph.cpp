@@ -11,6 +11,11 @@ namespace snnc {
 void OperationGraph::add(poplar::program::Sequence &to, const poplar::program::Program &program) const {
   to.add(rounded_values);
   given_values.end(to, "F0 parameters and states");
+  add_pass(to, program);
+}
+
+void OperationGraph::add_pass(poplar::program::Sequence &to, const poplar::program::Program &program) const {
+  statistics.end(to, "F0 statistics");
   to.add(program);
 }
 
@@ -54,6 +59,11 @@ void OperationGraph::tensor(const std::string &name, Role role, const std::vecto
   if (role == SNNC_PARAMETER || role == SNNC_STATE)
     return take(name, role, elements, on_device.flatten(), order);
   made.emplace(name, in_order(on_device, order, elements).reshape(shape));
+}
+
+void OperationGraph::parameter_of_blocks(const std::string &name, const std::vector<std::size_t> &, const poplar::Tensor &on_device,
+                                         const Order &order) {
+  copy(given.at(name).flatten(), on_device.flatten(), order, statistics);
 }
 
 void OperationGraph::half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
@@ -156,19 +166,19 @@ void OperationGraph::take(const std::string &name, Role role, std::size_t elemen
        order);
 }
 
-void OperationGraph::copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order) {
+void OperationGraph::copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order, Copies &copies) {
   if (order.empty())
-    return given_values.add(from, to);
+    return copies.add(from, to);
   for (const Patch &p : patches_of(order))
-    given_values.add(patch_of(from, p), to.slice(p.place, p.place + p.rows * p.columns));
+    copies.add(patch_of(from, p), to.slice(p.place, p.place + p.rows * p.columns));
   for (std::size_t i = 0; i < order.size(); ++i)
     if (order[i] == NOWHERE)
-      zeros(to.slice(i, i + 1));
+      zeros(to.slice(i, i + 1), copies);
 }
 
-void OperationGraph::zeros(const poplar::Tensor &flat) {
+void OperationGraph::zeros(const poplar::Tensor &flat, Copies &copies) {
   if (flat.numElements() != 0)
-    given_values.add(zero.broadcast(static_cast<unsigned>(flat.numElements()), 0), flat.reinterpret(poplar::FLOAT));
+    copies.add(zero.broadcast(static_cast<unsigned>(flat.numElements()), 0), flat.reinterpret(poplar::FLOAT));
 }
 
 poplar::Tensor OperationGraph::steps_of(const std::string &name, const std::vector<std::size_t> &shape) const {

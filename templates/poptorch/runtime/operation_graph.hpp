@@ -31,6 +31,9 @@ public:
   /// Adds copies of the given tensors to the variables of the network, and `program`. The given tensors are not modified.
   void add(poplar::program::Sequence &to, const poplar::program::Program &program) const;
 
+  /// Adds copies of the statistics of batch normalisations alone, and `program`: a further pass of the same operation.
+  void add_pass(poplar::program::Sequence &to, const poplar::program::Program &program) const;
+
   /// Creates a tensor for a parameter, in the model's order, with its elements on the tiles that read them first, in reading order.
   poplar::Tensor create(const std::string &name, const poplar::DebugNameAndId &label) const;
 
@@ -46,6 +49,10 @@ protected:
 
   void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
               const Order &order, bool);
+
+  /// Registers a statistic of a batch normalisation, which may change between the passes of an operation.
+  void parameter_of_blocks(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+                           const Order &order);
 
   /// Registers initial values of states that tiles store as half; they are given as floats, for one sample.
   void half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
@@ -90,7 +97,7 @@ private:
   std::size_t batch;
   unsigned plan_tiles;
   poplar::Tensor zero;
-  Copies given_values;
+  Copies given_values, statistics;
   poplar::program::Sequence rounded_values;
 
   /// Registers a given tensor: parameters are [shape]; states are given for one sample, [neurons].
@@ -99,10 +106,12 @@ private:
   /// Returns a given tensor as half; all tiles of the plan round equal parts.
   poplar::Tensor rounded(const std::string &name);
 
-  void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order);
+  void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order) { copy(from, to, order, given_values); }
+  void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order, Copies &copies);
 
   /// Sets 32-bit elements to 0 initially.
-  void zeros(const poplar::Tensor &flat);
+  void zeros(const poplar::Tensor &flat) { zeros(flat, given_values); }
+  void zeros(const poplar::Tensor &flat, Copies &copies);
 
   /// Returns an input as [steps][batch][width]; it is given as [batch][steps] or [batch], followed by its own shape.
   poplar::Tensor steps_of(const std::string &name, const std::vector<std::size_t> &shape) const;

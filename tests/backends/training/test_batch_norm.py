@@ -147,7 +147,7 @@ def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, 
     np.testing.assert_allclose(outputs["output"].mean(axis=0), wanted, atol=1e-4)
 
 
-@pytest.mark.representative("reference-*-7", "cpu-all steps-8", "cuda-all steps-7")
+@pytest.mark.representative("reference-*-7", "cpu-all steps-8")
 @pytest.mark.parametrize("samples", [8, 7])
 @pytest.mark.parametrize("each_step", [False, True], ids=["all steps", "each step"])
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda"])
@@ -217,13 +217,11 @@ def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
         np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-4, err_msg=name)
 
 
-def test_a_machine_runs_with_running_statistics_and_a_package_refuses_to_train():
+def test_a_machine_runs_with_running_statistics():
     x, _ = data()
     net = network()
     with snnc.compile(net, steps=STEPS, batch=BATCH) as wanted, snnc.compile(net, "gc200", steps=STEPS, batch=BATCH) as machine:
         np.testing.assert_allclose(machine.run(x.swapaxes(0, 1))["output"], wanted.run(x.swapaxes(0, 1))["output"], atol=1e-4)
-    with pytest.raises(NormalisationError, match=r"SNNC-E586: .* normalises over a batch, but poptorch"):
-        snnc.compile(net, "poptorch", steps=STEPS, batch=BATCH, **TRAINING)
 
 
 def test_a_normalisation_on_a_recurrent_path_is_refused():

@@ -85,9 +85,12 @@ def test_schedules_by_source_are_followed_and_resumed_by_their_text(tmp_path):
     ]
 
 
+NAMES = ("a", "hidden layer", "x.0", "a;b", 'in "x"; y=3', "c\\d:e", " f ", "größe")
+
+
 @given(
     default=st.none() | st.integers(1, 999) | st.floats(0.1, 100).map(lambda p: Share(float(f"{p:.3g}"))),
-    named=st.dictionaries(st.sampled_from(["a", "hidden layer", "x.0"]), st.integers(1, 99) | st.sampled_from([Share(1.5), Share(20.0)])),
+    named=st.dictionaries(st.sampled_from(NAMES), st.integers(1, 99) | st.sampled_from([Share(1.5), Share(20.0)])),
 )
 def test_the_text_of_a_capacity_says_all_of_it(default, named):
     if default is None and not named:
@@ -99,10 +102,26 @@ def test_the_text_of_a_capacity_says_all_of_it(default, named):
     assert from_data(to_data(chosen)) == chosen
 
 
-@pytest.mark.parametrize("wrong", ["", "many", "5 %; 6 %", "a=1; a=2", "0 %", "101 %", "=3", "2.5", {}, {"a": "x"}, "nan %"])
+UNREADABLE = ("a;b=20", '"a;b=20', '"a;b" 20')
+"""Names with a semicolon, without quotes around exactly the name."""
+
+
+@pytest.mark.parametrize("wrong", [*UNREADABLE, "", "many", "5 %; 6 %", "a=1; a=2", "0 %", "101 %", "=3", "2.5", {}, {"a": "x"}, "nan %"])
 def test_what_is_no_capacity_is_refused(wrong):
     with pytest.raises(CapacityTextError, match=r"^SNNC-E600: "):
         options("cpu", mode="drop", capacity=wrong)
+
+
+def test_names_with_semicolons_are_written_in_quotes():
+    net = snnc.Network()
+    hidden = net.population(10, snnc.LIF(), name="a;b")
+    net.connect(net.input(10, name="x"), hidden)
+    net.connect(hidden, net.population(2, snnc.LI()))
+    with snnc.compile(net, steps=3, mode="drop", capacity='50 %; "a;b" = 2') as session:
+        assert session.capacity == {"x": 5, "a;b": 2}
+        assert CapacityPlan.of({"a;b": LinearSchedule(2, 1, updates=3)}).text.startswith('"a;b"=linear:')
+    with pytest.raises(CapacityTextError, match=r"two values without a name, '50 %' and 'a'; .* in quotes: '\"a;b\"=20'"):
+        parse_capacity("50 %; a; b=2")
 
 
 def test_a_compilation_refuses_names_of_no_source_and_numbers_below_one():

@@ -86,7 +86,8 @@ def test_choices_survive_text_and_the_files_of_a_project(text):
     given = options("reference", loss="ce_count", optimizer="sgd", half=text)
     assert from_data(to_data(given)) == given
     names = parse_half({"a; b=c": "states", "*": HalfNumbers("master")})
-    assert parse_half(half_data(names)) == names == HalfLayers(HalfNumbers("master"), (("a; b=c", HalfNumbers(states=True)),))
+    assert parse_half(half_data(names)) == names == parse_half(half_text(names))
+    assert names == HalfLayers(HalfNumbers("master"), (("a; b=c", HalfNumbers(states=True)),))
 
 
 @pytest.mark.parametrize(

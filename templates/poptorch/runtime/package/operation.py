@@ -18,6 +18,8 @@ except ImportError as error:
 
 LIBRARY = "SNNC_OPERATION_LIBRARY"
 """Environment variable: the library to load instead of build/libspiking_network.so."""
+STATISTICS = NETWORK.get("statistics", [])
+"""Batch normalisations: names of their running mean and variance, momentum, and number of values in a mean."""
 
 
 def _load():
@@ -30,23 +32,27 @@ def _load():
 _LOADED = _load()
 
 
-def run_operation(tensors):
-    """Return the records of the network, [batch, steps, ...] each, and the counts of spikes that populations dropped.
+def run_operation(tensors, of_batch=False):
+    """Return the records of the network, [batch, steps, ...] each, the counts of spikes that populations dropped, and statistics by name.
 
     `tensors` contains the inputs, parameters and states of the network by name. The counts are a tensor of integers, one for each worker
-    that counts; PopTorch passes floats with the same bits (see `dropped_spikes`).
+    that counts; PopTorch passes floats with the same bits (see `dropped_spikes`). With `of_batch`, layers are normalised with the mean
+    and variance of the batch, which are the statistics that are returned; the running ones among `tensors` are not read.
     """
     found, records = NETWORK["operation_outputs"], len(NETWORK["operation_outputs"]) - NETWORK["counted"]
+    names = [name for norm in STATISTICS for name in (norm["mean"], norm["variance"])] if of_batch else []
+    examples = [torch.zeros(o["shape"], dtype=torch.float32) for o in found] + [torch.zeros_like(tensors[name]) for name in names]
+    kind = {"statistics": "batch" if of_batch else "running"} if STATISTICS else {}
     all_found = poptorch.custom_op(
         [tensors[name] for name in NETWORK["operation_inputs"]],
         NETWORK["operation"],
         NETWORK["domain"],
         1,
-        example_outputs=[torch.zeros(o["shape"], dtype=torch.float32) for o in found],
-        attributes={"folder": str(FOLDER)},
+        example_outputs=examples,
+        attributes=dict(kind, folder=str(FOLDER)),
     )
-    counts = all_found[records:]
-    return all_found[:records], torch.cat(list(counts)) if counts else None
+    counts, statistics = all_found[records : len(found)], all_found[len(found) :]
+    return all_found[:records], torch.cat(list(counts)) if counts else None, dict(zip(names, statistics))
 
 
 def dropped_spikes(counts):

@@ -17,10 +17,10 @@ def parser(text):
     found.add_argument("--data", help="safetensors file: inputs by name as in network.json, [samples, steps, ...], and labels")
     found.add_argument("--epochs", type=int, default=1)
     found.add_argument("--lr", type=float, help="learning rate; default: the compiled one")
-    found.add_argument("--gradient-window", metavar="LOW", help="lower end, inside the compiled one, or a schedule: exponential:-100,-0.1")
+    found.add_argument("--gradient-window", metavar="LOW", help="lower end of the gradient window, or a schedule: exponential:-100,-0.1")
     found.add_argument("--capacity", metavar="SPIKES", help="spikes that a source sends in a step: '10 %%', linear:64,14,updates=100")
     found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent if more fire")
-    found.add_argument("--count-dropped", action="store_true", help="print how many spikes were dropped; costs transfers")
+    found.add_argument("--count-dropped", action="store_true", help="print how many spikes were dropped; calls then return their outputs")
     found.add_argument("--device-iterations", type=int, default=1, help="weight updates per call of the model")
     found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with its own micro-batches")
     found.add_argument("--accumulation", type=int, default=1, help="micro-batches per weight update")
@@ -45,6 +45,8 @@ def chosen_options(args, options):
         )
     options.deviceIterations(args.device_iterations)
     options.Training.gradientAccumulation(args.accumulation)
+    if "statistics" in NETWORK:
+        options.broadcastBuffers(False)  # each replica has its own running statistics; those of the first one are saved
     options.randomSeed(args.seed)
     if args.count_dropped:
         if not NETWORK["limits"] and not NETWORK["counted"]:

@@ -1,0 +1,101 @@
+"""Batch normalisations in a package: the operation computes the statistics of a batch, and PyTorch stores the running ones.
+
+The passes are those of :mod:`snnc.backends.training.updates.normalising`, but here they are all in one operation and in its gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.vertices.statistics import moments_name
+from snnc.backends.runtime.errors import NormalisationError
+from snnc.backends.training.updates.norm_layers import NormLayer, norm_layers, trains_normalised
+from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE
+
+
+@dataclass(frozen=True)
+class PackagedNorm:
+    """A normalisation of a package, and the output that its blocks measure."""
+
+    layer: NormLayer
+    output: OutputInfo
+
+    @property
+    def running(self) -> tuple[str, str]:
+        """Names of the running mean and variance."""
+        return self.layer.parameters[MEAN], self.layer.parameters[VARIANCE]
+
+    @property
+    def shared(self) -> tuple[int, ...]:
+        """Dimensions of the layer that share their statistics."""
+        return tuple(axis - 2 for axis in self.layer.axes if axis > 1)
+
+    def template_data(self) -> Body:
+        """Return the data for ``network.hpp``: the names in the order of `Normalisation` in C++."""
+        layer = self.layer
+        named = [layer.parameters[name] for name in (MEAN, VARIANCE, SHIFT, SLOPE, EPSILON)]
+        return {
+            "label": layer.label,
+            "names": [*named, layer.gain, f"d_{layer.gain}", f"d_{layer.bias}"],
+            "level": layer.level,
+            "passed": layer.adjoint is not None,
+            "shape": layer.shape,
+            "shared": self.shared,
+            "population": layer.population,
+            "moments": moments_name(self.output),
+        }
+
+    def description(self, program: StepProgram, samples: int) -> Body:
+        """Return the description for ``network.json``; `samples`: steps times samples of a micro-batch."""
+        shape, shared = self.layer.shape, self.shared
+        mean, variance = self.running
+        momentum = float(program.parameters[self.layer.parameters[MOMENTUM]].value.reshape(-1)[0])
+        return {
+            "label": self.layer.label,
+            "mean": mean,
+            "variance": variance,
+            "momentum": momentum,
+            "values": samples * int(np.prod([shape[axis] for axis in shared], dtype=int)),
+        }
+
+
+def packaged_norms(program: StepProgram) -> tuple[PackagedNorm, ...]:
+    """Return the normalisations of a program with a loss.
+
+    Raises
+    ------
+    NormalisationError
+        See :func:`check_packaged`.
+    """
+    outputs = {output.id: output for output in program.outputs}
+    return tuple(PackagedNorm(layer, outputs[layer.output]) for layer in norm_layers(program))
+
+
+def check_packaged(program: StepProgram, samples: int) -> None:
+    """Raise an error for normalisations that a package cannot train; `samples`: steps times samples of a micro-batch.
+
+    Raises
+    ------
+    NormalisationError
+        A normalisation has statistics of each step, a gain or bias is not trained, or a channel has a single value in a micro-batch.
+    """
+    if not trains_normalised(program):
+        return
+    for layer in norm_layers(program):
+        if layer.inputs:
+            raise NormalisationError(
+                f"{layer.label!r} has statistics of each step, which a package for PopTorch cannot train: they are inputs of the network, "
+                "[steps, batch, neurons], which the host computes between passes, but PopTorch calls the operation only once. Use "
+                "statistics over all steps (each_step=False), or compile for the machine itself."
+            )
+        if samples == 1 and all(layer.shape[axis - 2] == 1 for axis in layer.axes if axis > 1):
+            raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
+
+
+def without_statistics(assembly: Assembly) -> None:
+    """Remove the tensors with which a host reads moments and selects passes."""
+    assembly.tensors[:] = [line for line in assembly.tensors if not line.startswith("add_passes(") and " SNNC_RESULT," not in line]

@@ -1,0 +1,76 @@
+"""The batch normalisations of a program that trains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snnc.backends.runtime.errors import NormalisationError
+from snnc.compiler.ir.graph import Shape
+from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.statistics import levels_of, statistics_inputs, statistics_outputs
+from snnc.compiler.neurons.library.batch_norm import is_batch_norm
+
+
+@dataclass(frozen=True)
+class NormLayer:
+    """A normalisation: the names of its parameters, the output with its values, and its level.
+
+    A mean is computed over `axes` of [T, B, *shape]. `inputs` carry the statistics of each step, in the order of the ports; they are empty
+    if all steps share one set of statistics. `adjoint` is the tensor with the adjoint of the current, if a gradient passes the layer.
+    """
+
+    label: str
+    population: str
+    shape: Shape
+    level: int
+    output: str
+    parameters: Mapping[str, str]
+    gain: str
+    bias: str
+    axes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    adjoint: str | None
+
+
+def trains_normalised(program: StepProgram) -> bool:
+    """Return whether `program` trains batch normalisations."""
+    return program.optimizer is not None and any(is_batch_norm(p.model) for p in program.populations)
+
+
+def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
+    """Return the normalisations of a program with a loss.
+
+    Raises
+    ------
+    NormalisationError
+        A gain or bias is not trained.
+    """
+    steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
+    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), levels_of(program)
+    passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+    learned = {op.parameter for op in program.update}
+    found = []
+    for info in program.populations:
+        if not is_batch_norm(info.model):
+            continue
+        after = [c for c in program.connections if c.source == info.id]
+        if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
+            raise NormalisationError(
+                f"the gain and the bias after {info.label!r} must both be trained: their gradients are needed for that of its statistics. "
+                "Remove them from the frozen groups of the optimiser."
+            )
+        (scaled,) = after
+        assert scaled.weight is not None
+        assert scaled.bias is not None
+        kernel = info.kernel
+        names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
+        weight = program.parameters[scaled.weight].value.shape
+        shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
+        given, output = inputs.get(info.id, ()), outputs[info.id].id
+        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
+        adjoint = f"d_{info.id}" if info.id in passed else None
+        gain, bias = scaled.weight, scaled.bias
+        found.append(NormLayer(info.label, info.id, info.shape, levels[info.id], output, names, gain, bias, axes, given, adjoint))
+    return tuple(found)
