@@ -173,7 +173,7 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
-    """Return the launches in order: pack the batch, run forward and backward, update parameters."""
+    """Return the launches in order: pack the batch, prepare weights, run forward and backward, update parameters."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -189,10 +189,18 @@ def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
         if (one := described.gradient(op)) is not None
     ]
     learned = sum(program.parameters[u.parameter].value.size for u in program.update)
-    # Weights and moments are read and written, gradients are read, and weights are prepared for their products.
-    update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1 + 6))
+    # Weights and moments are read and written, gradients are read.
+    update = Launch("update", "once", "parameters", fixed_bytes=FLOAT * learned * (2 * (1 + len(moments(program.optimizer))) + 1))
     backward = [launch for launch in plan.launches if launch.way == "backward"]
-    return [*found, *forward, loss, *backward, *gradients, update]
+    return [*found, *_preparations(steps, plan), *forward, loss, *backward, *gradients, update]
+
+
+def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
+    """Return the launches that copy the weights, after each update, into the forms that kernels read."""
+    copied = 2 * sum(copy.bytes for copy in steps.connections.copies.values())
+    found = [Launch("prepare", "once", "copies", fixed_bytes=copied)] if copied else []
+    labels = {name: p.label for name, p in steps.program.parameters.items()}
+    return [*found, *(weight.launch(labels[weight.weight]) for weight in plan.prepared)]
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 _SHARED = 232448
-_CLOCK = 1.66e9
+CLOCK: Final = 1.66e9
+"""Cycles per second of the device."""
+COUNT: Final = 1840
+MEMORY_BYTES: Final = 30
+"""Exchange through memory: cycles of a count over blocks with three block barriers, and bytes per cycle that a multiprocessor reads."""
+ARRIVAL: Final = 270
+BYTE: Final = 0.028
+"""Exchange within a cluster: cycles until words arrive, and per byte that a block receives."""
+NEURONS: Final[Mapping[bool, tuple[int, int]]] = {False: (110, 155), True: (130, 235)}
+"""Cycles of the neurons of a step, forward and backward (key True): always, and per 32 values of a warp."""
 MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
@@ -81,15 +91,16 @@ def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, bac
         products, read = chunks * inputs / shape.warps * shape.warps * 32 / 128, 2.0 * shape.warps * own
         shared, first, extra = 4.0 * shape.warps * own, (120 if back else 30), 60
     sent = shape.blocks * chunks * samples * ((16 * parts if shape.groups else 32) * 4 if back else 4)
-    exchange = 1840 + sent / 30 if shape.over_memory else 60 if shape.blocks == 1 else 270 + 0.028 * sent
+    exchange = COUNT + sent / MEMORY_BYTES if shape.over_memory else 60 if shape.blocks == 1 else ARRIVAL + BYTE * sent
     clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (shared + 1024))))
     each, one = (1, max(1, 132 // shape.blocks)) if shape.over_memory else (each, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (one * each))
     resident = min(each, math.ceil(min(clusters, one * each) / one))
     work = max(products, read / 32) * resident
-    neurons_clocks = (130 if back else 110) + (235 if back else 155) * units + extra
+    always, each_unit = NEURONS[back]
+    neurons_clocks = always + each_unit * units + extra
     clocks = exchange + first + neurons_clocks + work
-    return 1.5e-6 + rounds * (own * inputs * 2.6e-10 + steps * clocks / _CLOCK)
+    return 1.5e-6 + rounds * (own * inputs * 2.6e-10 + steps * clocks / CLOCK)
 
 
 def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:

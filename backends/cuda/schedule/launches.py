@@ -24,7 +24,7 @@ from snnc.compiler.ir.step_operations import (
     RecordAdjoint,
 )
 
-Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
+Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum number in a launch that :func:`read_launches` accepts."""
@@ -55,7 +55,7 @@ class Launch:
         Bytes read and written per row (a step of a sample), and independently of the rows.
     depth, width
         For a product: summands per result, and results per row. For a convolution: summands per result, and
-        results per position, both in whole fragments.
+        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits.
     positions
         For a convolution: positions per row; otherwise 1.
     parts

@@ -14,7 +14,7 @@ from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way, timed
 from snnc.backends.cuda.schedule.overlap import LARGEST_CLUSTER, BackwardCore
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
-from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
+from snnc.backends.cuda.schedule.sequence_calls import PreparedWeight, SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import ConnectionOp, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
@@ -151,6 +151,11 @@ class LaunchPlan:
             if isinstance(component, Feedback | RecurrentLoop):
                 self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
         self.scratch = Scratch(most["training"], most["inference"])
+
+    @property
+    def prepared(self) -> list[PreparedWeight]:
+        """The weights that are copied into the layouts of products after each update."""
+        return list(self._sequence_calls.prepared.values())
 
     def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
         currents = {

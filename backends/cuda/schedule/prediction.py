@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from snnc.backends.cuda.schedule.cores import MAX_NEURONS, core_processors, core_seconds
@@ -29,8 +29,11 @@ class Card:
     product, group_product, convolution, convolution_gradient
         Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
         (four warps that multiply together).
-    tile
-        Seconds of a tile of a product besides its multiplications: for its first copies and its results.
+    turn, tile
+        Seconds of a product by warpgroups besides its multiplications: for the barrier after each part of the depth, and for the first
+        copies and the results of a tile.
+    split
+        Weights per second that a block splits into 16-bit parts.
     gathered
         Values per second that all multiprocessors gather into the fragments of a convolution.
     table
@@ -47,7 +50,9 @@ class Card:
     memory: float
     product: float
     group_product: float
+    turn: float
     tile: float
+    split: float
     convolution: float
     convolution_gradient: float
     gathered: float
@@ -61,10 +66,12 @@ H100: Final = Card(
     "NVIDIA H100 SXM",
     processors=132,
     clock=1.755e9,
-    memory=2.5e12,
+    memory=3.1e12,
     product=0.5 * 1213 * 1.755e9,
-    group_product=0.6 * 2048 * 1.755e9,
+    group_product=3.5e12,
+    turn=103 / 1.755e9,
     tile=1.7e-6,
+    split=2.5e9,
     convolution=0.88e12,
     convolution_gradient=0.32e12,
     gathered=0.75e12,
@@ -73,10 +80,11 @@ H100: Final = Card(
     step=0.08e-6,
     host=60e-6,
 )
-"""Measured on one H100 on 2026-11-23: 1,213 bfloat16 multiplications per cycle and multiprocessor from registers; launches in a graph
-(0.9 us, and the end of a kernel); convolutions and tables. Assumed: products reach half of this rate, and in warpgroups 0.6 of the 2,048 of
-the data sheet (a prototype reached 0.68 to 0.84 for the products of the benchmarks W1 at B = 1024 and W2); 3,000 more cycles per tile; the
-fraction of the memory's 3.0 TB/s; a step of a walk; the time of the host."""
+"""Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
+per cycle and multiprocessor from registers; a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel);
+convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to
+load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers;
+3,000 more cycles per tile; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,10 @@ class Predicted:
 
 def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
     """Return the seconds of each launch for `steps` steps of `batch` samples."""
-    return [_predicted(launch, steps, batch, card) for launch in launches]
+    # The update adds the slices of gradients.
+    sliced = sum(FLOAT * _slices(one, steps * batch) * one.depth * one.width for one in launches if _has_slices(one))
+    given = [replace(one, fixed_bytes=one.fixed_bytes + sliced) if one.kind == "update" else one for one in launches]
+    return [replace(_predicted(one, steps, batch, card), launch=launch) for one, launch in zip(given, launches, strict=True)]
 
 
 def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
@@ -159,6 +170,8 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             gathers = 0.0 if launch.way == "backward" else work / card.gathered
             # Results are written after the sums, not at the same time.
             bounds = {"tensor cores": products + bytes_, "gathers": gathers + bytes_}
+        case "prepare":
+            bounds = {"memory": bytes_, "splitting": launch.depth / card.split}
         case "table":
             bounds = {"memory": moved / card.table}
         case "walk":
@@ -185,17 +198,29 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
     return Predicted(launch, card.launch + bounds[by], by, moved, idle)
 
 
+def _has_slices(launch: Launch) -> bool:
+    return launch.kind == "product" and launch.way == "gradient"
+
+
+def _slices(launch: Launch, rows: int) -> int:
+    """Return the number of partial sums of a weight gradient."""
+    return math.ceil(rows / slice_rows(rows, launch.depth, launch.width))
+
+
 def _product(launch: Launch, rows: int, card: Card) -> float:
     """Return the seconds of the tiles of a product, in waves over the multiprocessors; a gradient is split into slices to fill them."""
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
-    rate, beside = (card.group_product, card.tile) if groups else (card.product, 0.0)
+    rate, turn, beside = (card.group_product, card.turn, card.tile) if groups else (card.product, 0.0, 0.0)
+    # Depths between two barriers, as in ``whole_warpgroups.cuh``; those of real-valued rows are shorter.
+    each = 64 if launch.way == "gradient" or launch.parts <= SPIKE_PARTS else 32
     if launch.way == "gradient":
         length = slice_rows(rows, launch.depth, launch.width)
-        slices, numbers = math.ceil(rows / length), launch.depth * launch.width
+        slices, numbers = _slices(launch, rows), launch.depth * launch.width
         rounds = math.ceil(math.ceil(launch.depth / 128) * math.ceil(launch.width / across) * slices / card.processors)
-        # The gradient kernel writes slices, and the update reads them.
-        return rounds * (length * 128 * across * launch.parts / rate + beside) + 2 * FLOAT * slices * numbers / card.memory
+        products = length * 128 * across * launch.parts / rate + math.ceil(length / each) * turn
+        return rounds * (products + beside) + FLOAT * slices * numbers / card.memory
     rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
-    return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + beside)
+    turns = math.ceil(launch.depth / each)
+    return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + turns * turn + beside)

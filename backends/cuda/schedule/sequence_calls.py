@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from snnc.backends.cuda.kernels.connections import WiredGradient
+from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.schedule.launches import Launch, filled
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
     BufferValue,
@@ -33,6 +36,10 @@ _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
 """Form of the factors of forward products, by precision; those of other precisions are split."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 _GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
+
+
+_MAX_BLOCKS: Final = 264
+"""Maximum number of blocks that split weights for numbers (``whole_products.cu``)."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,15 @@ class PreparedWeight:
     def layout(self) -> str:
         """Statement that allocates the copy."""
         return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
+
+    def launch(self, label: str) -> Launch:
+        """Return the launch that updates the copy: each weight is read, and stored as 16-bit parts; `label`: that of the parameter."""
+        numbers = self.inputs * self.outputs
+        whole = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
+        parts = 1 if whole else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
+        # Each block splits all weights of 32 outputs for spikes; otherwise all blocks share them.
+        of_block = LANES * filled(self.inputs, LANES) if self.use == "SPIKES" else -(-numbers // _MAX_BLOCKS)
+        return Launch("prepare", "once", label, fixed_bytes=numbers * (FLOAT + 2 * parts), depth=of_block)
 
     @property
     def statement(self) -> str:

@@ -57,8 +57,8 @@ constexpr int TAPS_TOGETHER = 8;
 /// Returns whether the bits of TAPS_TOGETHER taps at consecutive positions are within 64 bits of a row.
 DEVICE bool reads_windows(const Field &field) { return field.step[1] == 1 && (TAPS_TOGETHER - 1) * field.apart[1] <= 32; }
 
-/// Calls `read` with each run of positions of a row among the 32 from `at` on: the words of its image, its number of positions, the number of
-/// those before it, its first position, and the source position that tap row `i` reads there in the first column.
+/// Calls `read` with each run of positions of a target row among the 32 from `at` on: the words of its image, the place in them of the source
+/// row that tap row `i` reads, the column that the first tap reads there, the length of the run, and the number of positions before it.
 template <class Read>
 DEVICE void for_each_run(const GradientTask &task, const std::uint32_t *words, int rows, int channel, int i, Counted at, const Read &read) {
   const Field &field = task.field;

@@ -14,7 +14,7 @@ STEPS, BATCH = 6, 3
 
 @pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
-def test_every_planned_kernel_is_timed_but_packing_before_the_step(name):
+def test_every_planned_kernel_is_timed_but_those_before_the_passes(name):
     program = program_of(name)
     inputs, target = data(program, STEPS, BATCH)
     planned = launches_of(program)
@@ -30,7 +30,7 @@ def test_every_planned_kernel_is_timed_but_packing_before_the_step(name):
     assert (found["device"], found["updates"], found["steps"], found["batch"]) == ("host check", 2, STEPS, BATCH)
     assert len(found["us"]) == len(planned)
     timed = {number for number, us in enumerate(found["us"]) if us is not None}
-    assert {planned[number].of for number in range(len(planned)) if number not in timed} <= {"inputs"}
+    assert {planned[number].kind for number in range(len(planned)) if number not in timed} <= {"pack", "prepare"}
     measured = [found["us"][number] for number in sorted(timed)]
     assert min(measured) > 0
     assert 2e-6 * sum(measured) < whole
