@@ -153,7 +153,8 @@ class MappingProblem:
     def store_lives(self) -> Mapping[BusSource, Mapping[str, int]]:
         """Bytes per sample on a relay, by source and lifetime."""
         steps = {source: self.steps_stored(source) for source in self.network.sources}
-        found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
+        options = self.mode, self.windowed_buses, self.bits, self.fused is not None
+        found = {s: store_lives(s, self.buses, n, *options) for s, n in steps.items()}
         return {source: self.sizes_between_programs(lives) for source, lives in found.items()}
 
     @property

@@ -105,6 +105,7 @@ def store_lives(
     mode: Mode,
     windowed: frozenset[str] = frozenset(),
     bits: Collection[BusSource] = (),
+    fused: bool = False,
 ) -> dict[str, int]:
     """Return the bytes of :func:`store_bytes` by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
     mine = [bus for bus in buses if bus.source == source]
@@ -112,8 +113,10 @@ def store_lives(
     searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
     return {
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
+        # If fused, relays search for the spikes of an iteration while the neurons compute the next one.
+        "found ids": 0 if fused else searched,
         # Backward, readers of a bus with gradient windows read these instead.
-        "forward": searched + sum(bus.window_bytes for bus in returning),
+        "forward": fused * searched + sum(bus.window_bytes for bus in returning),
         "windows": sum(bus.window_bytes for bus in mine if bus.id not in windowed),
         "gradient windows": sum(bus.support_bytes for bus in returning),
         "returned windows": sum(bus.returned_bytes for bus in returning),
