@@ -84,87 +84,55 @@ if TYPE_CHECKING:
     from snnc.initialising import initialise as initialise
     from snnc.session import Session as Session
 
-_HOMES: Final = {
-    "ALIF": "snnc.compiler.neurons.library:ALIF",
-    "Adam": "snnc.compiler.losses.optimizers:Adam",
-    "AdamW": "snnc.compiler.losses.optimizers:AdamW",
-    "Alpha": "snnc.compiler.neurons.library:Alpha",
-    "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
-    "BatchNorm": "snnc.frontends.dsl.connections:BatchNorm",
-    "Checkpoints": "snnc.backends.training.saving.checkpoint:Checkpoints",
-    "Constant": "snnc.frontends.dsl.initialisers:Constant",
-    "Conv": "snnc.frontends.dsl.connections:Conv",
-    "CrossEntropy": "snnc.driver.losses:cross_entropy",
-    "CubaLIF": "snnc.compiler.neurons.library:CubaLIF",
-    "Dense": "snnc.frontends.dsl.connections:Dense",
-    "Dropout": "snnc.compiler.neurons.library:Dropout",
-    "Estimate": "snnc.driver.estimating:Estimate",
-    "Events": "snnc.backends.runtime.events:Events",
-    "FanIn": "snnc.frontends.dsl.initialisers:FanIn",
-    "FluctuationDriven": "snnc.initialising:FluctuationDriven",
-    "Flatten": "snnc.frontends.dsl.connections:Flatten",
-    "Graph": "snnc.compiler.ir.graph:Graph",
-    "Group": "snnc.compiler.losses.optimizers:Group",
-    "HalfNumbers": "snnc.compiler.lowering.half_numbers:HalfNumbers",
-    "LossScale": "snnc.compiler.losses.loss_scale:LossScale",
-    "I": "snnc.compiler.neurons.library:I",
-    "IF": "snnc.compiler.neurons.library:IF",
-    "KaimingNormal": "snnc.frontends.dsl.initialisers:KaimingNormal",
-    "KaimingUniform": "snnc.frontends.dsl.initialisers:KaimingUniform",
-    "LI": "snnc.compiler.neurons.library:LI",
-    "LIF": "snnc.compiler.neurons.library:LIF",
-    "Lapicque": "snnc.compiler.neurons.library:Lapicque",
-    "Linear": "snnc.backends.training.schedules:LinearSchedule",
-    "LSTM": "snnc.compiler.neurons.library:LSTM",
-    "LSUV": "snnc.initialising:LSUV",
-    "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
-    "MaxPool": "snnc.frontends.dsl.connections:MaxPool",
-    "MeanSquared": "snnc.compiler.losses:MeanSquaredCount",
-    "Network": "snnc.frontends.dsl.network:Network",
-    "Neuron": "snnc.compiler.neurons.neuron:neuron",
-    "NeuronModel": "snnc.compiler.neurons.neuron:NeuronModel",
-    "Normal": "snnc.frontends.dsl.initialisers:Normal",
-    "OneToOne": "snnc.frontends.dsl.connections:OneToOne",
-    "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
-    "Plan": "snnc.compiler.ir.plan:Plan",
-    "RMSprop": "snnc.compiler.losses.optimizers:RMSprop",
-    "Share": "snnc.compiler.lowering.capacities:Share",
-    "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
-    "SGD": "snnc.compiler.losses.optimizers:SGD",
-    "SLSTM": "snnc.compiler.neurons.library:SLSTM",
-    "Sequential": "snnc.frontends.dsl.sequential:sequential",
-    "Session": "snnc.session:Session",
-    "SnncError": "snnc.compiler.errors:SnncError",
-    "Sparse": "snnc.frontends.dsl.connections:Sparse",
-    "SumPool": "snnc.frontends.dsl.connections:SumPool",
-    "Surrogate": "snnc.compiler.neurons.surrogates.library:parse_surrogate",
-    "TruncatedNormal": "snnc.frontends.dsl.initialisers:TruncatedNormal",
-    "Uniform": "snnc.frontends.dsl.initialisers:Uniform",
-    "UniformDelay": "snnc.frontends.dsl.connections:UniformDelay",
-    "XavierNormal": "snnc.frontends.dsl.initialisers:XavierNormal",
-    "XavierUniform": "snnc.frontends.dsl.initialisers:XavierUniform",
-    "ann2snn": "snnc.driver.converting:ann2snn",
-    "compile": "snnc.driver.compiling:compile",
-    "estimate": "snnc.driver.estimating:estimate",
-    "explore": "snnc.exploring:explore",
-    "from_torch": "snnc.frontends.torch:from_torch",
-    "initialise": "snnc.initialising:initialise",
-    "load": "snnc.driver.loading:load_model",
-    "open": "snnc.driver.compiling:open",
-    "to_torch": "snnc.frontends.torch:to_torch",
-    "verify": "snnc.checks.verifying:verify",
-    "write_onnx": "snnc.frontends.onnx.writer.write:write_onnx",
+_NAMES: Final = {
+    "backends.runtime.events": ("Events",),
+    "backends.training.saving.checkpoint": ("Checkpoints",),
+    "checks.verifying": ("verify",),
+    "compiler.errors": ("SnncError",),
+    "compiler.ir.graph": ("Graph",),
+    "compiler.ir.plan": ("Plan",),
+    "compiler.losses.loss_scale": ("LossScale",),
+    "compiler.losses.optimizers": ("SGD", "Adam", "AdamW", "Group", "RMSprop"),
+    "compiler.lowering.capacities": ("Share",),
+    "compiler.lowering.half_numbers": ("HalfNumbers",),
+    "compiler.neurons.library": ("ALIF", "IF", "LI", "LIF", "LSTM", "SLSTM", "Alpha", "CubaLIF", "Dropout", "I", "Lapicque"),
+    "compiler.neurons.neuron": ("NeuronModel",),
+    "driver.compiling": ("compile", "open"),
+    "driver.converting": ("ann2snn",),
+    "driver.estimating": ("Estimate", "estimate"),
+    "exploring": ("explore",),
+    "frontends.dsl.connections": (
+        "AvgPool", "BatchNorm", "Conv", "Dense", "Flatten", "MaxPool", "OneToOne", "Sparse", "SumPool", "UniformDelay",
+    ),
+    "frontends.dsl.initialisers": (
+        "Constant", "FanIn", "KaimingNormal", "KaimingUniform", "LogNormal", "Normal", "Orthogonal", "TruncatedNormal", "Uniform",
+        "XavierNormal", "XavierUniform",
+    ),
+    "frontends.dsl.network": ("Network",),
+    "frontends.dsl.sequential": ("Recurrent",),
+    "frontends.onnx.writer.write": ("write_onnx",),
+    "frontends.torch": ("from_torch", "to_torch"),
+    "initialising": ("LSUV", "FluctuationDriven", "initialise"),
+    "session": ("Session",),
+}  # fmt: skip
+"""Public names by the module of snnc that defines them."""
+_RENAMED: Final = {
+    "CrossEntropy": "driver.losses:cross_entropy",
+    "Linear": "backends.training.schedules:LinearSchedule",
+    "MeanSquared": "compiler.losses:MeanSquaredCount",
+    "Neuron": "compiler.neurons.neuron:neuron",
+    "Sequential": "frontends.dsl.sequential:sequential",
+    "Surrogate": "compiler.neurons.surrogates.library:parse_surrogate",
+    "load": "driver.loading:load_model",
 }
-
-_MODULES: Final = ("losses", "recipe", "schedules")
+"""Module and original name of public names that differ from the original."""
+_HOMES: Final = {name: f"{module}:{name}" for module, names in _NAMES.items() for name in names} | _RENAMED
+_MODULES: Final = ("data", "losses", "recipe", "schedules")
 """Submodules exported as a whole."""
-
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name == "data":
-        return import_module("snnc.data")
     if name == "__version__":
         from importlib.metadata import version
 
@@ -174,7 +142,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'snnc' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(f"snnc.{module}"), attribute)
 
 
 def __dir__() -> list[str]:

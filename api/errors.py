@@ -138,7 +138,7 @@ class UnknownLearnableError(OptionValueError):
 
 
 class UnknownOptimizerError(SnncError):
-    """The text is not an optimiser that snnc knows."""
+    """The text does not name an optimiser, or has invalid settings."""
 
     code = "SNNC-E529"
 

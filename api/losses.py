@@ -4,7 +4,7 @@ A loss compares a statistic of the outputs over time with targets. Losses can be
 populations, or other losses of the same targets. `targets` and `lengths` define the targets that ``fit`` accepts:
 
 ===================  ==============================================================  ===========================
-``targets``          targets of B samples of T steps, for n outputs                  not counted
+``targets``          targets of B samples of T steps, for n outputs                  ignored
 ===================  ==============================================================  ===========================
 ``"class"``          [B] class indices; with `lengths` [B, 2]: class, length
 ``"step_classes"``   [B, T] class indices                                            steps of class -1
@@ -73,8 +73,8 @@ def SquaredError(  # noqa: N802
     Parameters
     ----------
     of
-        As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Errors of counts are divided by the number of steps, times of
-        first spikes by its square, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
+        As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Squared errors of counts are divided by the number of steps, and
+        those of first spikes by the square of this number, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
     on, off
         For class targets: the target values of the correct class (default 1) and of the others (default 0). For counts, they are shares of
         the steps; for first spikes, steps (defaults 0 and -1, the last step).
@@ -113,7 +113,7 @@ def Equation(  # noqa: N802
     statistic
         ``"count"``, ``"mean"``, ``"max"``, ``"last"``, ``"first_spike"``, or ``"steps"`` for a loss at every step.
     port
-        Whether ``x`` is computed from spikes or membranes.
+        ``"spikes"`` or ``"membrane"``: whether ``x`` is computed from spikes or from membrane potentials.
     population
         The population, or ``"population.port"``, that ``x`` is computed from; None for the output that the loss reads.
     on, off
@@ -135,20 +135,20 @@ def Equation(  # noqa: N802
 
 
 def L1(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean of the rates of a population (``"rate"``), or of the magnitudes of its membranes at every step (``"membrane"``)."""
+    """Mean of a population's rates (``"rate"``), or of the magnitudes of its membrane potentials at every step (``"membrane"``)."""
     return Composed((regulariser(f"l1_{of}", population),))
 
 
 def L2(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean of the squares of the rates of a population, or of its membranes at every step."""
+    """Mean of the squares of a population's rates, or of its membrane potentials at every step."""
     return Composed((regulariser(f"l2_{of}", population),))
 
 
 def Upper(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean squared excess of rates, or membranes, over a bound."""
+    """Mean squared excess of rates, or membrane potentials, over a bound."""
     return Composed((regulariser(f"upper_{of}", population, bound),))
 
 
 def Lower(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean squared shortfall of rates, or membranes, below a bound."""
+    """Mean squared shortfall of rates, or membrane potentials, below a bound."""
     return Composed((regulariser(f"lower_{of}", population, bound),))

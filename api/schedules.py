@@ -1,7 +1,7 @@
 """Schedules of numbers during training: ``learning_rate=snnc.schedules.Cosine(0.1, epochs=20)``.
 
-A schedule gives a value for each update. ``session.fit(learning_rate=…)`` accepts schedules, other functions of the number of the update,
-numbers, and the text of a schedule, ``"cosine:0.1,epochs=20"``.
+A schedule is a function from the number of an update to a value. ``session.fit(learning_rate=…)`` accepts schedules, other functions of
+the number of the update, constant numbers, and the text of a schedule, such as ``"cosine:0.1,epochs=20"``.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ class Session(session.BackendSession):
 def arrays_for(
     session: Session, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`; arrays are read on request."""
+    """Split named arrays into inputs and initial states, renaming ``x`` as in :func:`with_input_name`; no array is read yet."""
     own, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
@@ -293,7 +293,7 @@ def arrays_for(
 
 
 def with_input_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
-    """Rename the array ``x`` to the name of the only input, unless there is an array of that name; NIR files name inputs freely."""
+    """Rename the array ``x`` to the name of the only input, unless there is an array of that name."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
         return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})
     return arrays

@@ -38,7 +38,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
-"""Attributes that hold program and engine; copies and pickles leave them out and build them again."""
+"""Attributes with the program and its engine; copies and pickles omit them and build them again."""
 
 
 class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
@@ -140,7 +140,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
-        """Ends of the gradient window, as membrane minus threshold; None if the module was created without one.
+        """Ends of the gradient window, as membrane potential minus threshold; None if the module was created without one.
 
         Before any forward pass, it can be set to a pair or to the lower end alone, within the window at creation.
         """

@@ -21,13 +21,6 @@ class MachineRun:
 
     Shorter sequences and smaller batches are padded with zeros: outputs do not depend on later steps or on other samples, and an
     adjoint of 0 does not contribute to gradients.
-
-    Parameters
-    ----------
-    engine
-        Engine of the program.
-    adjoined
-        Program with an external adjoint of its output.
     """
 
     def __init__(self, engine: AdjointEngine, adjoined: Adjoined) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from snnc.backends.backend import PlacedProgram
 from snnc.backends.native.adjoint import with_input_gradients, with_joined_outputs
 from snnc.backends.native.sequence_engine import SequenceEngine
-from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
+from snnc.backends.registry import BACKENDS, synonyms
 from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import NormalisationError, UnknownNameError
 from snnc.compiler.files.temporary import TemporaryFolder
@@ -148,28 +148,19 @@ def opened(
     """
     backend = options.backend
     if backend.adjoint:
-        return _placed(backend, graph, program, options)
-    own = options.own(device=device)
-    if not backend.native:
+        own = options.own(embedded=True, others=synonyms())  # embedded: neurons keep the author's order, which PyTorch's tensors have
+        backend.check(program, own)
+        placed, emitted = backend.plan(graph, program, own), own
+    elif backend.native:
+        own = options.own(device=device)
+        # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
+        placed, emitted = PlacedProgram(program), replace(own, steps=None, batch=None, memory=None)
+    else:
         able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
     temporary = TemporaryFolder(prefix="snnc-torch-")
-    folder, placed = temporary.path / "project", PlacedProgram(program)
-    # Modules accept sequences and batches of any size, so the memory limit is checked at each run.
-    backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
-    engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, SequenceEngine), "native backends have such engines"
-    return engine, temporary
-
-
-def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
-    """Place a program on a machine, keeping the author's order of neurons, which PyTorch's tensors have."""
-    own = options.own(embedded=True, others=synonyms())
-    backend.check(program, own)
-    placed = backend.plan(graph, program, own)
-    temporary = TemporaryFolder(prefix="snnc-torch-")
     folder = temporary.path / "project"
-    backend.emit(placed, own, folder)
+    backend.emit(placed, emitted, folder)
     engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, AdjointEngine), "a program without parts has such an engine"
+    assert isinstance(engine, SequenceEngine | AdjointEngine), "native backends, and programs without parts, have such engines"
     return engine, temporary

@@ -172,12 +172,10 @@ class Backend(Generic[Own]):
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Return the graph in the form that this backend lowers best."""
-        del options
         return graph
 
     def halves(self, options: Own) -> Halves:
         """Return which values the step program stores as float16; empty if the backend does its own rounding."""
-        del options
         from snnc.compiler.lowering.halves import Halves
 
         return Halves()
@@ -190,21 +188,19 @@ class Backend(Generic[Own]):
 
     def rounds_products(self, options: Own) -> bool:
         """Return whether forward products have factors of fewer bits, in a way that other targets do not repeat."""
-        del options
         return False
 
     def limit(self, options: Own) -> SpikeLimit | None:
         """Return the spike limit of the step program; None for machines, whose plan contains the limit."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
-        return limit_of(options) if isinstance(options, SequenceOptions) else None
+        return limit_of(options.mode, options.capacity, options.drop, options.seed) if isinstance(options, SequenceOptions) else None
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Raise a coded error if this backend cannot run `program`."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Return the program to emit; `graph` was lowered to `program`."""
-        del graph, options
         return PlacedProgram(program)
 
     def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:
@@ -212,7 +208,6 @@ class Backend(Generic[Own]):
 
     def build(self, folder: Path, options: Own) -> BuiltProject:
         """Build the project in `folder`, which was never built before."""
-        del options
         return BuiltProject(folder, folder)
 
     def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
@@ -225,12 +220,10 @@ class Backend(Generic[Own]):
 
     def threads(self, options: Own) -> int:
         """Return the number of threads that process samples; each needs its own memory."""
-        del options
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
         """Return the predicted time of each launch of a training step, from ``project.json``; None if it contains no prediction."""
-        del project, steps, batch
         return None
 
     def on_device(self) -> bool:

@@ -112,7 +112,7 @@ class BackendSession:
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> tuple[dict[str, InputValues], dict[tuple[str, str], Array]]:
-        """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and the initial values of all samples."""
+        """Convert arguments of :meth:`run` for the engine: input id -> [T, B, *shape], and the initial values of all samples."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self.inputs.sequences(inputs, steps)
@@ -267,7 +267,7 @@ class BackendSession:
             A loss, or at the end of an epoch a parameter or moment, is not finite. The session is reset to the parameters and moments of
             the last epoch (or checkpoint) at which all were finite, or to the initial ones, and can be used and trained further.
         CheckpointError
-            The progress cannot be written; the session still holds it.
+            The progress cannot be written; the session keeps its weights.
         SessionError
             The data do not fit the network, or it cannot be trained; or processes cannot train together.
         """
@@ -281,7 +281,7 @@ class BackendSession:
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
-        validate, about = (None, "") if measured is None else (measured.measure, measured.text)
+        validate, about = (None, "") if measured is None else (measured.measure, measured.samples.text)
         classes = has_classes(self.program.loss)
         watching = Watching(validate, about, stopping, file, restore_best, log, tensorboard, classes)
         watching.check(metrics, checkpoints)
@@ -294,12 +294,10 @@ class BackendSession:
 
     def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
         """Return the samples per update, for the arguments of :meth:`fit`; None: it depends on the number of samples."""
-        del x, y
         return batch
 
     def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
         """Return the seed of the sample order, for the arguments of :meth:`fit`."""
-        del shuffle
         return seed or 0
 
     def _after_fit(self, history: History, samples: int) -> None:
@@ -311,7 +309,7 @@ class BackendSession:
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
-        """The ends of the gradient window, as membrane minus threshold; None: compiled without one.
+        """The ends of the gradient window, as membrane potential minus threshold; None: compiled without one.
 
         It can be set, as a pair or as the lower end alone, to values inside the compiled window; :meth:`fit` also accepts schedules.
         Weight files do not store it.
@@ -406,7 +404,7 @@ class BackendSession:
         Raises
         ------
         WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
-            The file, or its contents, do not match.
+            The file is missing or damaged, or its contents do not fit the network.
         OptimizerValuesError
             Its optimiser state is missing, damaged or from a different optimiser.
         """

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from snnc.benchmarks.published import PublishedNet, PublishedOptions
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
-from snnc.driver.activity import measure_activity
 from snnc.frontends.dsl.network import Network
 from snnc.options.optimizers import parse_optimizer
 
@@ -91,17 +88,6 @@ class Benchmark:
     def buffer_activity(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.tiles.make_plan` accepts it."""
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
-
-    def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
-        """Return the spikes per value and step by buffer, from one batch on the reference backend.
-
-        Inputs are independent spikes of the density in :attr:`activity`; weights are the initial ones.
-        """
-        rng = np.random.default_rng(seed)
-        inputs = {
-            i.id: (rng.random((self.steps, self.batch, *i.shape)) < self.activity[i.label]).astype(np.float32) for i in program.inputs
-        }
-        return dict(measure_activity(program, inputs, self.name).mean)
 
     def buffer_support(self, program: StepProgram) -> dict[str, float]:
         """Return :attr:`support` by StepProgram buffer."""

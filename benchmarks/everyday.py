@@ -55,14 +55,7 @@ def dvs_convolution() -> Network:
 
 def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: int = 0) -> Network:
     """Return a recurrent network in which every neuron excites or inhibits `fan_out` others, with 1,000 inputs and 10 readouts."""
-    net = Network("random-10k", seed=seed)
-    events = net.input(1000, name="input")
-    pool = net.population(neurons, LIF(beta=0.9), name="pool")
-    readout = net.population(10, LI(beta=0.9), name="readout")
-    net.connect(events, pool, Sparse(_targets(1000, neurons, fan_out, seed)))
-    net.connect(pool, pool, Sparse(_targets(neurons, neurons, fan_out, seed + 1)), delay=1)
-    net.connect(pool, readout, Dense())
-    return net
+    return _sparse("random-10k", neurons, fan_out, seed, _targets(neurons, neurons, fan_out, seed + 1))
 
 
 def clustered_sparse(
@@ -72,12 +65,16 @@ def clustered_sparse(
 
     The neurons are in random order.
     """
-    net = Network("clusters-10k", seed=seed)
+    return _sparse("clusters-10k", neurons, fan_out, seed, _clusters(clusters, neurons, fan_out, inside, seed + 1))
+
+
+def _sparse(name: str, neurons: int, fan_out: int, seed: int, recurrent: object) -> Network:
+    net = Network(name, seed=seed)
     events = net.input(1000, name="input")
     pool = net.population(neurons, LIF(beta=0.9), name="pool")
     readout = net.population(10, LI(beta=0.9), name="readout")
     net.connect(events, pool, Sparse(_targets(1000, neurons, fan_out, seed)))
-    net.connect(pool, pool, Sparse(_clusters(clusters, neurons, fan_out, inside, seed + 1)), delay=1)
+    net.connect(pool, pool, Sparse(recurrent), delay=1)
     net.connect(pool, readout, Dense())
     return net
 
@@ -111,11 +108,11 @@ def _targets(sources: int, targets: int, fan_out: int, seed: int) -> object:
 def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density: float, name: str) -> Benchmark:
     activity = {"input": density, **{f"hidden{i + 1}": ASSUMED for i in range(len(hidden))}}
     published = None if recurrent else _published(hidden, steps, batch, density, name)
-    return _everyday(name, partial(w, hidden, recurrent=recurrent, name=name), steps, batch, activity, published)
+    return _everyday(partial(w, hidden, recurrent=recurrent, name=name), steps, batch, activity, name, published)
 
 
 ASSUMED: Final = 0.05
-"""Spikes per neuron and step if nothing is known; :mod:`snnc.compiler.tiles.schedule.capacity` assumes the same."""
+"""Spikes per neuron and step if nothing is known, as in :mod:`snnc.compiler.tiles.schedule.capacity`."""
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:
@@ -126,7 +123,7 @@ def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, 
 
 
 def _everyday(
-    name: str, build: Callable[[], Network], steps: int, batch: int, activity: Mapping[str, float], published: PublishedNet | None = None
+    build: Callable[[], Network], steps: int, batch: int, activity: Mapping[str, float], name: str, published: PublishedNet | None = None
 ) -> Benchmark:
     return Benchmark(
         name=name,
@@ -146,24 +143,12 @@ def _everyday(
     )
 
 
-def _conv(name: str) -> Benchmark:
-    return _everyday(name, dvs_convolution, 50, 16, {"input": 0.02, "maps1": ASSUMED, "maps2": ASSUMED, "hidden": ASSUMED})
-
-
-def _sparse(name: str) -> Benchmark:
-    return _everyday(name, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
-
-
-def _clustered(name: str) -> Benchmark:
-    return _everyday(name, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
-
-
 EVERYDAY: Final[Mapping[str, Callable[[str], Benchmark]]] = {
     "w1": partial(_w, (256,), True, 100, 64, 0.05),
     "w1-ff": partial(_w, (256,), False, 100, 64, 0.05),
     "w2": partial(_w, (1024, 1024), True, 250, 64, 0.03),
-    "dvs-conv": _conv,
-    "random-10k": _sparse,
-    "clusters-10k": _clustered,
+    "dvs-conv": partial(_everyday, dvs_convolution, 50, 16, {"input": 0.02, "maps1": ASSUMED, "maps2": ASSUMED, "hidden": ASSUMED}),
+    "random-10k": partial(_everyday, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
+    "clusters-10k": partial(_everyday, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02}),
 }
 """Benchmark by name."""

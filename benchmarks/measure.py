@@ -9,7 +9,6 @@ the timing log that its authors published (:mod:`snnc.benchmarks.log`).
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from dataclasses import replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.cpu.memory import max_resident_bytes
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips, with_full_capacities
 from snnc.benchmarks.published import predict_published
@@ -96,20 +96,19 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
             found["peak_tile_bytes"] = error.needed
     plan = found.pop("plan", None)
     row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
-    row["peak_rss_mb"] = peak_rss_mb()
+    row["peak_rss_mb"] = max_resident_bytes() / 2**20
     varied = logged is not None and row["fits"] and strategy in VARIED
     return row | (_variants(case, machine, plan) if varied else {})
 
 
-def mapped_plan(name: str) -> Plan:
-    """Map a benchmark network by snnc's strategy and return its plan.
+def mapped_plan(case: Benchmark) -> Plan:
+    """Map a benchmark network to its machine by snnc's strategy and return its plan.
 
     Raises
     ------
     SnncError
-        It does not fit its machine.
+        It does not fit.
     """
-    case = benchmark(name)
     return _plan(case, SNNC, load_target(case.target))[1]
 
 
@@ -130,12 +129,6 @@ def _without_events(case: Benchmark) -> Benchmark:
     )
 
 
-def peak_rss_mb() -> float:
-    """Largest resident memory of this process so far, MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
 def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, Any]:
     """Predict a logged run with the smallest and largest fragment cost, and with every capacity in use."""
     band = [_milliseconds(case, replace(machine, fragment_cycles=cycles), plan) for cycles in FRAGMENT_CYCLES]
@@ -143,7 +136,7 @@ def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, 
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Predicted milliseconds of a step of the published program, or of `plan` unchanged; None if it does not fit."""
+    """Return the predicted milliseconds of a step of the published program, or of `plan` unchanged; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
@@ -153,7 +146,7 @@ def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float 
 
 
 def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
-    """Cost of the published program, by its own model."""
+    """Return the cost of the published program, by its own model."""
     if case.published is None:
         raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is not such a chain.")
     prediction = predict_published(case.published, machine, case.published_options)

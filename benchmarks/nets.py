@@ -38,7 +38,7 @@ FULL: Final = "assumed: every capacity in use"
 
 
 def names(suite: str | None = None) -> tuple[str, ...]:
-    """Names of the benchmarks of a suite, or of all."""
+    """Return the names of the benchmarks of a suite, or of all."""
     chosen = SUITES if suite is None else (suite,)
     return tuple(name for one in chosen for name in _names(one))
 

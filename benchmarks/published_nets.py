@@ -67,7 +67,7 @@ def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
 
 
 def capacity_of(neurons: int, activity: float) -> int:
-    """K of a layer: `activity` of its neurons, rounded down to an even number, at least 2."""
+    """Return the capacity K of a layer: the share `activity` of its neurons, rounded down to an even number, at least 2."""
     return max(2 * int(activity * neurons // 2), 2)
 
 
@@ -136,5 +136,5 @@ def dense_lif() -> NeuronModel:
 
 
 def layer_names(net: PublishedNet) -> tuple[str, ...]:
-    """Names of the populations: ``hidden1`` … and ``readout``."""
+    """Return the names of the populations: ``hidden1`` … and ``readout``."""
     return (*(f"hidden{i + 1}" for i in range(len(net.layers) - 1)), READOUT)

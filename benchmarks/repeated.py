@@ -38,8 +38,8 @@ def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[st
         return None
     machine = load_target(task.target)
     for row in rows:
-        alike = (row["net"], row["strategy"]) == (task.net, task.strategy) and row.get("ipus") == 1 and row["fits"]
-        if alike and differ_in_clock_only(load_target(row["target"]), machine):
+        same_task = (row["net"], row["strategy"]) == (task.net, task.strategy) and row.get("ipus") == 1 and row["fits"]
+        if same_task and differ_in_clock_only(load_target(row["target"]), machine):
             return _scaled(row, machine)
     return None
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
 from snnc.benchmarks.nets import benchmark, names
 from snnc.benchmarks.patterns import matching
+from snnc.benchmarks.subprocesses import ProcessError, run_module
 from snnc.compiler.tiles.baselines.partition import has_metis
 from snnc.errors import BenchError
 
@@ -69,18 +67,10 @@ def _usual(suite: str) -> tuple[str, ...]:
 
 def run(task: SuiteTask, seconds: float = SECONDS) -> dict[str, Any]:
     """Measure one row in a separate process; if the process fails, the returned row contains the error."""
-    command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
-    command += [task.target] if task.target else []
-    command += ["--emit"] if task.emit else []
-    target = task.target or benchmark(task.net).target
-    failed = {"net": task.net, "strategy": task.strategy, "target": target, "fits": False, "step_cycles": None, "bound_cycles": None}
+    arguments = [task.net, task.strategy, *([task.target] if task.target else []), *(["--emit"] if task.emit else [])]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return failed | {"error": f"took longer than {seconds:.0f} s", "code": ""}
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return failed | {"error": last, "code": ""}
-    row: dict[str, Any] = json.loads(lines[-1])
-    return row
+        return run_module("snnc.benchmarks.measure", arguments, seconds)
+    except ProcessError as error:
+        target = task.target or benchmark(task.net).target
+        failed = {"net": task.net, "strategy": task.strategy, "target": target, "fits": False, "step_cycles": None, "bound_cycles": None}
+        return failed | {"error": str(error), "code": ""}

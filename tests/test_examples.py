@@ -33,9 +33,8 @@ SCRIPTS = {
     "papers": r"accuracy 0\.[89].*accuracy 0\.[89]",
 }
 """Each example's script, in the folder of that name, and what it prints when it works; the digits' is below."""
-OFTEN = [name for name in SCRIPTS if name not in ("exploring", "four_ipus", "population_code", "torchrun")]
-"""Examples that always run. The others take 10 to 20 seconds each and do what `tests/api/exploring`, a notebook of `test_site.py`, tests of
-encoders and `tests/api/test_torch_module.py` do."""
+OFTEN = ("nir_frameworks", "poplar_program", "spoken_digits")
+"""Examples that ``./test`` runs. The others take 4 to 20 seconds each; continuous integration runs all of them (``.ci/wide``)."""
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_the_imported_network_is_as_accurate_as_snntorch_says(data):
 
 
 def test_the_main_job_runs_trains_and_reports(tmp_path, run_script, codelets_as_for_users):
-    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits").split("digits on ")[-1]
+    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits", "--epochs", 2).split("digits on ")[-1]
     numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", said)]
     torch, compiled, trained = numbers
     assert compiled == pytest.approx(torch, abs=0.003)

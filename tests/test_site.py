@@ -69,6 +69,7 @@ def test_every_public_name_has_its_place_in_the_reference_and_its_use_in_code():
         assert [n for n in names if not re.search(rf"\b(snnc\.)?{re.escape(n)}\b", code_of(page))] == [], page
 
 
+@pytest.mark.representative("own-network")
 @pytest.mark.parametrize("notebook", sorted((ROOT / "docs").rglob("*.ipynb")), ids=lambda p: p.stem)
 def test_a_notebook_runs(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from typing import Final
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import port_map
+from snnc.driver.compiling import array_sizes
 from snnc.driver.loading import load_model
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
 from snnc.frontends.onnx.load import read_onnx
@@ -39,9 +40,11 @@ class RunRequest:
     steps: int | None
     seed: int
 
-    def given(self, graph: Graph) -> Mapping[str, Array] | None:
-        """Return the given arrays, named after the inputs of `graph`; None for random ones."""
-        return None if self.arrays is None else with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
+    def arrays_for(self, graph: Graph, size: Callable[[str, int | None], int | None]) -> Mapping[str, Array]:
+        """Return the given arrays, named after the inputs of `graph`, or random ones; `size` is the length of an input's axis, or None."""
+        if self.arrays is not None:
+            return with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
+        return random_arrays(graph, self.samples, self.steps, self.seed, size, partial(check_room, graph))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +85,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         load_model(path)  # its error gives more details if the network has no time
         raise
     graph = imported.graph
-    arrays = request.given(graph)
-    if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, imported.size, partial(check_room, graph))
+    arrays = request.arrays_for(graph, imported.size)
     _check(imported, graph, arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -112,9 +113,7 @@ def run_graph(graph: Graph, request: RunRequest) -> Other:
     """Write a graph as an ONNX file with the values of its populations as additional outputs, and run it in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
-    arrays = request.given(graph)
-    if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, _fixed_steps(graph), partial(check_room, graph))
+    arrays = request.arrays_for(graph, _fixed_steps(graph))
     check_names([name for name, _ in graph.of_type(Input)], arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -134,9 +133,7 @@ def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | No
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
     graph = load_model(path, dt=dt, dialect=dialect)
-    arrays = request.given(graph)
-    if arrays is None:
-        arrays = random_arrays(graph, request.samples, request.steps, request.seed, lambda name, axis: None, partial(check_room, graph))
+    arrays = request.arrays_for(graph, lambda name, axis: None)
     check_names([name for name, _ in graph.of_type(Input)], arrays)
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
@@ -194,14 +191,8 @@ def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
     """Return the number of steps and of samples of `arrays`, which have the layouts of the graph's inputs."""
-    steps, batch = graph.steps or 1, 1
-    for name, operation in graph.of_type(Input):
-        layout, array = operation.layout, arrays[name]
-        if layout.time_axis is not None and layout.time_axis < array.ndim:
-            steps = array.shape[layout.time_axis]
-        if layout.batch_axis is not None and layout.batch_axis < array.ndim:
-            batch = max(batch, array.shape[layout.batch_axis])
-    return steps, batch
+    steps, batch = array_sizes(graph, arrays)
+    return steps or graph.steps or 1, batch
 
 
 def check_room(graph: Graph, steps: int, batch: int) -> None:

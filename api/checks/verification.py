@@ -34,7 +34,7 @@ class LayerComparison:
 
     @property
     def ports(self) -> tuple[PortComparison, ...]:
-        """States, then spikes: a membrane differs before its spikes do."""
+        """States, then spikes, because a membrane potential differs before its spikes do."""
         return (*self.states, *self.spikes)
 
     @property
@@ -126,7 +126,10 @@ class Verification:
                 yield from _table(list(_steps(layer)))
         yield self._verdict()
         if not self.agree:
-            yield "If a membrane equals its threshold within rounding, single spikes may differ; try other inputs with a different --seed."
+            yield (
+                "If a membrane potential equals its threshold within rounding, single spikes may differ; try other inputs with a different "
+                "--seed."
+            )
 
     def _remarks(self, layer: LayerComparison) -> Iterator[str]:
         if layer.ports and layer.source != self.against:

@@ -46,16 +46,7 @@ RecordOption: TypeAlias = Annotated[
 
 
 def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse options and arguments that another option makes ineffective.
-
-    Parameters
-    ----------
-    context
-        The command's context.
-    alone
-        The option that makes them ineffective, as given.
-    idle
-        Names of the ineffective parameters.
+    """Refuse the parameters of a command named in `idle`, which the given option `alone` makes ineffective.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,15 @@ def result_now(text: str) -> None:
 def result_json(data: Any) -> None:
     """Print the result as JSON and nothing else."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def show(as_json: bool, data: Callable[[], Any], lines: Callable[[], Iterable[str]]) -> None:
+    """Print a result as JSON, or as lines of text."""
+    if as_json:
+        result_json(data())
+        return
+    for line in lines():
+        result(line)
 
 
 def write_json(file: Path | None, data: Any) -> None:

@@ -31,12 +31,9 @@ def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]
 
 
 def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Arguments], None]], Callable[..., None]]:
-    """Turn a function into a command whose parameters are the fields of `arguments`.
+    """Turn a function into a command whose parameters are the fields of the dataclass `arguments`.
 
-    Parameters
-    ----------
-    arguments
-        A dataclass. Each field has a typer annotation, or the metadata of :func:`table_options`.
+    Each field has a typer annotation, or the metadata of :func:`table_options`.
     """
 
     def decorated(function: Callable[[typer.Context, Arguments], None]) -> Callable[..., None]:

@@ -39,11 +39,6 @@ class _Member:
 class Archive(Mapping[str, npt.NDArray[Any]]):
     """The arrays of an npz archive by name; each is loaded once, on request.
 
-    Parameters
-    ----------
-    path
-        The archive.
-
     Raises
     ------
     DataFileError

@@ -88,18 +88,9 @@ def read_named(kind: str, path: Path) -> DataSet:
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
-    """Return the data set with its samples binned or encoded as inputs of the network.
+    """Return the data set with its samples binned or encoded as inputs of a network.
 
-    Parameters
-    ----------
-    data, kind
-        The data set, and its kind.
-    reading
-        The settings.
-    steps
-        Number of steps of the network; None for any number.
-    shape
-        Shape of the network's input; None if there are several inputs.
+    The network runs `steps` steps (None: any number); `shape` is that of its input, or None if it has several inputs.
 
     Raises
     ------

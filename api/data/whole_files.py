@@ -44,14 +44,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_output(output: Path | None, *read: Path | None) -> None:
-    """Refuse to overwrite a file that the command reads, or a file of a project.
-
-    Parameters
-    ----------
-    output
-        The file to write; None and ``-`` are not files.
-    read
-        Files that the command reads.
+    """Refuse to overwrite one of the files `read` by a command, or a file of a project; outputs None and ``-`` are not files.
 
     Raises
     ------

@@ -81,8 +81,8 @@ def compile(
     input_kind
         ``"spikes"`` or ``"values"``: the kind of the inputs, if the model does not define it.
     gradient_window
-        Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
-        receive no gradient, so machines move less data; this changes the gradient, see the page on the gradient window.
+        Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold); one number is `low`. Neurons
+        outside receive no gradient, so machines move less data; this changes the gradient, see the page on the gradient window.
     recompute
         ``"auto"``: if the states of all steps do not fit, only those of one segment are stored, and the other segments run forward again
         before they run backward; ``"off"``: never; a number: always, with this many iterations per segment. Results are
@@ -109,9 +109,9 @@ def compile(
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
         On the CPU: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
-        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"tf32"``
-        rounds the dense weights that spikes select outside recurrences to 11 bits; ``"bfloat16"`` rounds deltas, and the factors of
-        dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors of forward products, which
+        dense products and the stored history; ``"float16"`` rounds only the history, to three more bits than bfloat16. On a GPU:
+        ``"tf32"`` rounds the dense weights that spikes select outside recurrences to 11 bits; ``"bfloat16"`` rounds deltas, and the
+        factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors of forward products, which
         changes spikes, and the stored history. On machines, in PopTorch's package and on the reference: ``"float16"`` stores the
         history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the weights. Sums, states
         and updated parameters are float32.
@@ -249,7 +249,7 @@ def session_for(
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, CompileOptions()
-    steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
+    steps, batch = array_sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MAX_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
@@ -270,8 +270,8 @@ def session_for(
     return open_graph(graph, wanted)
 
 
-def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Return the number of steps and of samples of `arrays`; None if no array has a time axis."""
+def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
+    """Return the number of steps (None if no array has a time axis) and of samples of `arrays` in the layouts of the graph's inputs."""
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout
@@ -280,5 +280,5 @@ def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | 
         if layout.time_axis is not None and layout.time_axis < array.ndim:
             steps = array.shape[layout.time_axis]
         if layout.batch_axis is not None and layout.batch_axis < array.ndim:
-            batch = max(1, array.shape[layout.batch_axis])
+            batch = max(batch, array.shape[layout.batch_axis])
     return steps, batch

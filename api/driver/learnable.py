@@ -17,12 +17,8 @@ MOST: Final = 6
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
     """Return a copy of `graph` with the named neuron parameters made learnable.
 
-    Parameters
-    ----------
-    graph
-        The network; unchanged.
-    wanted
-        Names, or a text of names separated by commas: ``beta`` of every population that has one, ``hidden.beta`` of one population.
+    `wanted` contains names, or is a text of names separated by commas: ``beta`` of every population that has one, ``hidden.beta`` of one
+    population.
 
     Raises
     ------

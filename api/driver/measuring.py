@@ -31,9 +31,8 @@ def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data
-    program = lower(
-        graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit_of(chosen)
-    )  # with the limit: dropped spikes reach no neuron
+    limit = limit_of(chosen.mode, chosen.capacity, chosen.drop, chosen.seed)  # dropped spikes reach no neuron
+    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit)
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 

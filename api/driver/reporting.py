@@ -106,7 +106,7 @@ def read_subject(path: Path) -> Subject:
     if path.is_file() or path.suffix == ".json":
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
-    assert compiled.plan is not None, "a project without tiles is a Program"
+    assert compiled.plan is not None, "read_program reports projects without tiles"
     profile = _json_of(path, PROFILE)
     recorded = path / RECORDING
     recording = read_recording(recorded) if recorded.exists() else None

@@ -54,16 +54,7 @@ class Series:
 
 
 def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
-    """Return a drawing of `points` for the network `name`.
-
-    Parameters
-    ----------
-    points
-        Result of :func:`snnc.explore`.
-    name
-        Name of the network.
-    fmt
-        ``"svg"`` for the drawing alone, or ``"html"`` for the drawing with a table.
+    """Return a drawing of `points` for the network `name`: ``"svg"`` is the drawing alone, ``"html"`` a page with a table of the points.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Fluctuation-driven initialisation: weights with which random input drives the membrane to its threshold from time to time."""
+"""Fluctuation-driven initialisation: weights with which random input drives membrane potentials to their threshold from time to time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class FluctuationDriven:
-    """Normally distributed weights that keep each membrane at `mean` on average, with the threshold `xi` standard deviations above.
+    """Normally distributed weights with which each membrane potential U has the mean `mean`, `xi` standard deviations below the threshold.
 
     Rossbroich, Gygax and Zenke, "Fluctuation-driven initialization for spiking neural network training", 2022 (arXiv 2206.10226): for n
     inputs that fire at rate nu, with membrane response eps to one input::
@@ -40,9 +40,9 @@ class FluctuationDriven:
     rate
         Expected spikes per neuron and step, between 0 and 1, of all populations and of inputs without data.
     xi
-        Distance between mean membrane and threshold in standard deviations; the paper's networks train best with 1 to 3.
+        Distance from `mean` to the threshold, in standard deviations; the paper's networks train best with 1 to 3.
     mean
-        Mean of the membrane, in the unit of the threshold.
+        Mean of the membrane potential, in the unit of the threshold.
     feedforward
         Share of the variance that comes from connections that are not recurrent, for populations with both kinds (the paper's alpha).
     steps

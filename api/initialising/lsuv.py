@@ -20,16 +20,16 @@ from snnc.initialising.membrane import membrane_of, threshold_of
 
 @dataclass(frozen=True)
 class LSUV:
-    """Orthogonal weights, scaled layer by layer until the membrane's standard deviation on a batch is `std` thresholds.
+    """Orthogonal weights, scaled layer by layer until the standard deviation of the membrane potential on a batch is `std` thresholds.
 
     Mishkin and Matas, "All you need is a good init", 2016 (arXiv 1511.06422), whose algorithm scales the weights of each layer until the
-    variance of its output is 1; here the output is the membrane, over all neurons, samples and steps, including spikes and resets.
-    Recurrent weights are also orthogonal, and are not scaled further. Biases become 0.
+    variance of its output is 1. Here, the output is the membrane potential, over all neurons, samples and steps, including spikes and
+    resets. Recurrent weights are also orthogonal, and are not scaled further. Biases become 0.
 
     Parameters
     ----------
     std
-        Standard deviation of the membrane, in thresholds.
+        Standard deviation of the membrane potential, in thresholds.
     tolerance
         Accepted relative error of the standard deviation.
     rounds
@@ -85,15 +85,15 @@ class LSUV:
             measured = float(membranes(graph, name, inputs).std())
             if measured == 0:
                 raise InitialisationError(
-                    f"the membranes of {name!r} do not move on this batch: none of its spikes reaches the layer. Try more data."
+                    f"the membrane potentials of {name!r} are constant on this batch: none of its spikes reaches the layer. Try more data."
                 )
             if abs(measured / target - 1) <= self.tolerance:
                 return
             for node in weights:
                 scale_weights(graph, node, target / measured)
         raise InitialisationError(
-            f"the membranes of {name!r} have a standard deviation of {measured:.3g} instead of {target:.3g} after {self.rounds} scalings: "
-            "resets and recurrence counteract it. Try a smaller std, a larger tolerance or FluctuationDriven()."
+            f"the membrane potentials of {name!r} have a standard deviation of {measured:.3g} instead of {target:.3g} after {self.rounds} "
+            "scalings, because resets and recurrence counteract them. Try a smaller std, a larger tolerance or FluctuationDriven()."
         )
 
 
@@ -112,7 +112,7 @@ def _orthogonal(one: IncomingWeights, rng: np.random.Generator) -> Array:
 
 
 def membranes(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
-    """Run the network and return the membranes [T, B, *shape] of a population."""
+    """Run the network and return the membrane potentials [T, B, *shape] of a population."""
     probed = graph.copy()
     probe = probed.add(fresh_name(probed, "probe"), Output())
     probed.connect(name, probe, source_port=membrane_of(_population(graph, name)))

@@ -70,15 +70,7 @@ class CompileKeywords(TrainingKeywords, MoreKeywords, total=False):
 
 
 def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Function]:
-    """Return a decorator that shows the keywords of a TypedDict in the signature of a function with ``**given``.
-
-    Parameters
-    ----------
-    keywords
-        The TypedDict.
-    defaults
-        The dataclass with their default values.
-    """
+    """Return a decorator that shows the keywords of a TypedDict, with the defaults of a dataclass, in the signature of a function."""
     values = {f.name: f.default for f in fields(defaults)}
     hints: Mapping[str, Any] = {name: getattr(hint, "__forward_arg__", hint) for name, hint in keywords.__annotations__.items()}
     added = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=values.get(n), annotation=h) for n, h in hints.items()]

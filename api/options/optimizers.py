@@ -81,8 +81,8 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
             else:
                 raise ValueError(part)
     except ValueError:
-        takes = ", ".join((*ordered, *more))
-        raise UnknownOptimizerError(f"the optimiser {text!r} has invalid settings; {name} accepts {takes}.") from None
+        accepted = ", ".join((*ordered, *more))
+        raise UnknownOptimizerError(f"the optimiser {text!r} has invalid settings; {name} accepts {accepted}.") from None
     return found
 
 

@@ -190,16 +190,7 @@ def requests_effect(name: str, value: Any, default: Any) -> bool:
 
 
 def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None:
-    """Refuse options that would have no effect.
-
-    Parameters
-    ----------
-    target
-        The target of the compilation.
-    training
-        Whether there is a loss.
-    given
-        Values by option name, for which :func:`requests_effect` is true.
+    """Refuse options that would have no effect on `target`; `given` contains the values for which :func:`requests_effect` is true.
 
     Raises
     ------

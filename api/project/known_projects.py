@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,6 @@ from snnc.compiler.files.ownership import fault_above, fault_of
 _NAME: Final = "known-projects"
 MOST: Final = 20_000
 """Maximum number of projects in the list; the oldest are dropped."""
-_LINE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def remember(folder: Path) -> None:
@@ -32,7 +30,7 @@ def remember(folder: Path) -> None:
 def is_known(folder: Path) -> bool:
     """Return whether this user compiled or trusted the project in `folder`, judged by its list of files."""
     try:
-        line = digest_of(folder / MANIFEST)
+        line = digest_of(folder / MANIFEST).encode()
     except OSError:
         return False
     return any(line in _read(place) for place in _places())
@@ -48,13 +46,13 @@ def _places() -> list[Path]:
     return found
 
 
-def _read(place: Path) -> list[str]:
-    """Return the digests in a file, or none if other users can write it."""
+def _read(place: Path) -> list[bytes]:
+    """Return the lines of a file, or none if other users can write it."""
     try:
         if fault_of(place) is not None or fault_above(place) is not None:
             return []
-        return _LINE.findall(place.read_text(encoding="ascii"))
-    except (OSError, ValueError):
+        return place.read_bytes().split()
+    except OSError:
         return []
 
 

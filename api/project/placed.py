@@ -38,14 +38,9 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 
 
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
-    """Return the plan of a project, and the parts or channel orders that it places, if any.
+    """Return the plan of the project in `folder`, and the parts or channel orders that it places, if any.
 
-    Parameters
-    ----------
-    graph, program, chosen
-        Inputs of the mapping: the prepared graph, its step program, and the plan's options.
-    folder
-        The project folder.
+    The other arguments are those of the mapping: the prepared graph, its step program, and the plan's options.
 
     Raises
     ------

@@ -27,14 +27,7 @@ UNUSABLE_NAME = "model/trained.unusable-{}.safetensors"
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
-    """Load the weights of a project's last training into a session, if there are any.
-
-    Parameters
-    ----------
-    session, folder
-        The opened project, and its folder.
-    lenient
-        Whether unusable weights cause a warning instead of an error.
+    """Load the weights of a project's last training, if there are any, into its session; if `lenient`, unusable weights cause a warning.
 
     Raises
     ------

@@ -9,14 +9,13 @@ import numpy as np
 
 from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
-from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
 from snnc.report.pictures.raster import rasters
 from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
 from snnc.report.pictures.wavefront import draw_wavefront
 from snnc.report.recording import Recording
 from snnc.report.subject import Subject
-from snnc.report.view import build_view
+from snnc.report.view import build_view, tile_layout, tile_numbers
 
 SMALL = 0.2
 """Share of the memory limit below which the memory chart hides the limit."""
@@ -210,31 +209,17 @@ def microseconds(seconds: float) -> str:
 
 def tile_data(subject: Subject) -> dict[str, Any]:
     """Return the values of every tile, packed."""
-    plan, places, grid, emulation = subject.plan, subject.places, grid_of(subject.plan.target), subject.emulation
-    found = {
+    plan, places = subject.plan, subject.places
+    return {
         "name": plan.name,
         "layers": [p.label for p in plan.populations],
         "colours": [layer_colour(n) for n in range(len(plan.populations))],
         "groups": [[[g.first, g.count] for g in place.groups] for place in places.layers],
         "tiles": plan.target.tiles,
-        "columns": grid.columns,
-        "rows": grid.rows,
-        "across": grid.chips_across,
-        "per_chip": plan.target.tiles_per_chip,
-        "chips": plan.target.chips,
-        "limit": plan.target.tile_bytes,
-        "owner": pack(places.owner),
-        "neurons": pack(places.neurons),
-        "replica": pack(places.replica),
+        **tile_layout(subject, pack),
         "members": [pack(np.diff(place.tiles, prepend=0)) for place in places.layers],
-        "memory": {name: pack(np.asarray(tiles)) for name, tiles in plan.memory.items()},
-        "cycles": {name: pack(np.asarray(tiles)) for name, tiles in plan.tile_cycles.items()},
-        "emulated": {},
+        **tile_numbers(subject, pack),
     }
-    if emulation is not None:
-        known = {"compute": emulation.compute, "memory": emulation.memory}
-        found["emulated"] = {name: pack(np.asarray(tiles)) for name, tiles in known.items() if tiles is not None}
-    return found
 
 
 def _traffic(subject: Subject) -> dict[str, Any]:

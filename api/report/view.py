@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -199,22 +200,35 @@ def _memory(subject: Subject) -> list[dict[str, Any]]:
 
 def _tiles(subject: Subject) -> dict[str, Any]:
     """Return the values per tile, encoded as runs."""
-    plan, grid, emulation = subject.plan, grid_of(subject.plan.target), subject.emulation
-    emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
+
+    def encoded(values: Any) -> list[int]:
+        return runs(np.asarray(values).tolist())
+
+    return tile_layout(subject, encoded) | tile_numbers(subject, encoded)
+
+
+def tile_layout(subject: Subject, encode: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the grid of the tiles, and the layer, number of neurons and replica of each tile, encoded by `encode`."""
+    target, places, grid = subject.plan.target, subject.places, grid_of(subject.plan.target)
     return {
         "columns": grid.columns,
         "rows": grid.rows,
         "across": grid.chips_across,
-        "per_chip": plan.target.tiles_per_chip,
-        "chips": plan.target.chips,
-        "limit": plan.target.tile_bytes,
-        "owner": runs(subject.places.owner.tolist()),
-        "neurons": runs(subject.places.neurons.tolist()),
-        "replica": runs(subject.places.replica.tolist()),
-        "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
-        "cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
-        "emulated": {name: runs(tiles) for name, tiles in emulated.items() if tiles is not None},
+        "per_chip": target.tiles_per_chip,
+        "chips": target.chips,
+        "limit": target.tile_bytes,
+        "owner": encode(places.owner),
+        "neurons": encode(places.neurons),
+        "replica": encode(places.replica),
     }
+
+
+def tile_numbers(subject: Subject, encode: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the bytes and cycles of each tile by category, encoded by `encode`: predicted and, if known, emulated."""
+    plan, emulation = subject.plan, subject.emulation
+    emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
+    numbers = {"memory": plan.memory, "cycles": plan.tile_cycles, "emulated": {n: t for n, t in emulated.items() if t is not None}}
+    return {what: {name: encode(tiles) for name, tiles in by_name.items()} for what, by_name in numbers.items()}
 
 
 def _traffic(subject: Subject) -> dict[str, Any]:

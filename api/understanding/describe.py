@@ -34,14 +34,7 @@ COUNTINGS: Final = ("AC", "MAC")
 def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
     """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON types.
 
-    Parameters
-    ----------
-    graph
-        The network.
-    measured
-        Synaptic operations on data, see :func:`~snnc.checks.measure.measure`.
-    surrogate
-        The surrogate chosen as a compile option, if any.
+    `measured` is the result of :func:`~snnc.checks.measure.measure`, and `surrogate` the one chosen as a compile option, if any.
     """
     graph = in_dataflow_order(graph)
     table = rows(graph, measured)

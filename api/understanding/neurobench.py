@@ -24,12 +24,7 @@ DIGITS: Final = 6
 def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str, Any]:
     """Return the static metrics and, with `measured`, those of a workload, as JSON types under NeuroBench's names.
 
-    Parameters
-    ----------
-    graph
-        The network.
-    measured
-        Activity on data, see :func:`~snnc.checks.measure.measure`; without it, the workload metrics are None.
+    `measured` is the result of :func:`~snnc.checks.measure.measure`; without it, the metrics of a workload are None.
 
     Returns
     -------

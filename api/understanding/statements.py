@@ -16,14 +16,7 @@ from snnc.understanding.resets import FiringDescription
 def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
     """Return texts about the subjects time step, reset, surrogate, initial states and input axes, as JSON types.
 
-    Parameters
-    ----------
-    graph
-        The network.
-    firings
-        The result of :func:`~snnc.understanding.resets.firing` for each population.
-    surrogate
-        The surrogate chosen as a compile option, if any.
+    `firings` contains the result of :func:`~snnc.understanding.resets.firing` for each population.
     """
     found = [
         ("time step", _time(graph)),

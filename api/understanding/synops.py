@@ -3,8 +3,8 @@
 A spike costs one addition per weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
 (Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), as do the makers of
 neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates and the parts of windows in the padding are not counted. A stored weight of 0 counts;
-:mod:`snnc.understanding.neurobench` excludes it from the effective operations, as NeuroBench does.
+updates and the parts of windows in the padding are not counted. Operations with a stored weight of 0 are counted here, but not among the
+effective operations of :mod:`snnc.understanding.neurobench`.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def _pairs(windows: Windows) -> list[int]:
     for n, k, s, (before, _), d, count in _dimensions(windows):
         start = before - np.arange(k, dtype=np.int64) * d  # tap j of window i reads position i*s - start[j]
         first = np.clip(-(-start // s), 0, count)
-        behind = np.clip((n - 1 + start) // s + 1, 0, count)
-        found.append(int(np.maximum(behind - first, 0).sum()))
+        end = np.clip((n - 1 + start) // s + 1, 0, count)
+        found.append(int(np.maximum(end - first, 0).sum()))
     return found
 
 

@@ -22,7 +22,7 @@ class CppConstant:
     kind, name
         Type and name in C++.
     value
-        Value in Python; for a numeric `kind`, text is printed as it is.
+        Value in Python; for a numeric `kind`, text is printed unchanged.
     meaning
         Comment printed with it.
     """

@@ -16,19 +16,8 @@ _SUM: Final = 1
 _PRODUCT: Final = 2
 _UNARY: Final = 3
 _INFIX: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
-_MATH: Final[Mapping[str, str]] = {
-    "pow": "pow",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
-    "abs": "fabs",
-    "tanh": "tanh",
-    "erf": "erf",
-    "sin": "sin",
-    "cos": "cos",
-    "min": "fmin",
-    "max": "fmax",
-}
+_MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
+"""Functions that have another name in ``<cmath>``."""
 
 
 def c_literal(value: float, real: Real = "float") -> str:
@@ -113,7 +102,7 @@ class _Printer:
                 signed, zero = self.text(operand, _SUM), c_literal(0, self.real)
                 return f"{self.real}(({signed} > {zero}) - ({signed} < {zero}))"
             case Call(function, args):
-                return f"{self._function(_MATH[function])}({', '.join(self.text(a) for a in args)})"
+                return f"{self._function(_MATH.get(function, function))}({', '.join(self.text(a) for a in args)})"
         raise TypeError(expression)
 
     def _condition(self, expression: Expression) -> str:

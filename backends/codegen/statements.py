@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Guarded:
-    """A statement that runs only where `condition`, a C++ expression, is true."""
+    """A statement that runs only if `condition`, a C++ expression, is true."""
 
     condition: str
     statement: Statement

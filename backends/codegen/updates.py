@@ -63,7 +63,7 @@ class PrintedRule:
 
 
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
-    """Print the update of element ``i``.
+    """Print the update of element ``i`` of a parameter as C++.
 
     `holder` is the prefix of the arrays of values and moments, as in ``of.value[i]``; `gradient` is the expression of the gradient of the
     element, and `value` that of the element itself if it is not in an array.

@@ -11,7 +11,15 @@ from snnc.backends.cpu.needs import CHUNK, LISTED_PART, PACKED, PANEL
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.native.memory import BLOCK_ROWS, FEW_STEPS, ROOM_PART
-from snnc.backends.native.project_files import TABLES, MemoryNeeds, initial_values, rendered, session_sizes, write_project_files
+from snnc.backends.native.project_files import (
+    TABLES,
+    MemoryNeeds,
+    initial_values,
+    rendered,
+    runtime_files,
+    session_sizes,
+    write_project_files,
+)
 from snnc.backends.native.row_buffers import LINE
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
@@ -31,46 +39,13 @@ CONSTANTS: Final = (
     CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps per block if threads share gradients."),
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
-FIXED: Final = (
-    "bfloat16.hpp",
-    "arrays.hpp",
-    "vectors.hpp",
-    "threads.hpp",
-    "threads.cpp",
-    "values.hpp",
-    "values.cpp",
-    "lists.hpp",
-    "lists.cpp",
-    "products.hpp",
-    "products.cpp",
-    "parameters.hpp",
-    "parameters.cpp",
-    "dense.hpp",
-    "dense.cpp",
-    "wiring.hpp",
-    "wiring.cpp",
-    "maximum.hpp",
-    "maximum.cpp",
-    "windows.hpp",
-    "windows.cpp",
-    "convolution.hpp",
-    "convolution.cpp",
-    "readout.hpp",
-    "readout.cpp",
-    "cpu_session.hpp",
-    "cpu_session.cpp",
-    "session_tensors.cpp",
-    "session_inputs.cpp",
-    "session_starts.cpp",
-    "checkpoints.hpp",
-    "checkpoints.cpp",
-    "math.hpp",
-)
-"""Sources that are the same in every project, and are compiled once."""
 OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
+"""Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.cpp"
 TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
 """Sources of projects that train, besides that of the loss."""
+HALVES: Final = {"float16": "float16.hpp", "half_weights": "half_weights.hpp", "half_states": "half_states.hpp"}
+"""Sources of projects with float16 numbers, by the key of the template data that says whether there are such numbers."""
 
 
 def emit_cpu(
@@ -117,13 +92,9 @@ def emit_cpu(
 
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
-    halves, states, trains = context["half_weights"], context["half_states"], context["training"]
-    more = [
-        *(["float16.hpp"] if context["float16"] or halves or states else []),
-        *(["half_weights.hpp"] if halves else []),
-        *(["half_states.hpp"] if states else []),
-    ]
-    names = (*FIXED, *more, *OWN, *(TRAINING if trains else ()))
+    trains, halves = context["training"], [file for key, file in HALVES.items() if context[key]]
+    more = {HALVES["float16"], *halves} if halves else set()
+    names = (*(n for n in runtime_files("cpu", TRAINING) if n not in {*HALVES.values()} - more), *OWN, *(TRAINING if trains else ()))
     sources = [name for name in SOURCES if trains or name not in (LOSS, *TRAINING)]
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": sources}
     return rendered(whole, "cpu", names, LOSS, CONSTANTS)

@@ -13,7 +13,6 @@ from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.windows import two_axes
-from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import (
     AddReduced,
@@ -27,6 +26,7 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
     ReduceGradient,
 )
+from snnc.compiler.losses.update_rules import moments
 
 SPIKING: Final = 0.08
 """Assumed fraction of neurons that spike in a step, until it has been observed in a sequence."""

@@ -23,13 +23,13 @@ from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
-from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import parameter_key
 from snnc.compiler.lowering.spike_limits import limited_sources
 

@@ -69,8 +69,11 @@ HEADERS: Final = (
     "whole_tables.hpp",
 )
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
-FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
+FLAGS: Final = ("-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
 """Flags of nvcc: without automatic fusion, equations round as written; products use fused multiply-add explicitly."""
+LEVEL: Final = "-O3"
+NETWORK_LEVEL: Final = "-O1"
+"""Optimisation of host code: of sources that are compiled once, and of those for which users wait. Kernels are always optimised fully."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
 """Compiler flags for checks on the CPU. ``_FORTIFY_SOURCE`` is off, because it would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
@@ -114,7 +117,8 @@ def nvcc() -> list[str]:
 def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
     """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if necessary.
 
-    Sources are compiled in parallel and cached by content, so those that are the same in every project are compiled once.
+    Sources are compiled in parallel and cached by content, so those that are the same in every project are compiled once. With few
+    processors, several sources of a network are compiled together, because nvcc reads its own headers again for each.
 
     Raises
     ------
@@ -128,35 +132,48 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     identity = [*command, compiler_version(command[:1])]
     headers = headers_of(folder)
     extra = _fast_build_flags(identity[-1])
-    sources = sources_in(folder, SOURCES)
-    flags_of = {name: extra if name in NETWORK_SOURCES else [] for name in sources}
-    keys = {name: source_key(folder / name, headers, [*identity, *flags_of[name]]) for name in sources}
+    groups = source_groups(sources_in(folder, SOURCES), os.cpu_count() or 1)
+    flags_of = {group: [NETWORK_LEVEL, *extra] if group[0] in NETWORK_SOURCES else [LEVEL] for group in groups}
+    keys = {
+        group: digest([source_key(folder / name, headers, [*identity, *flags_of[group]]) for name in group]) for group in groups
+    }
 
     def build(to: Path) -> None:
-        objects = all_of([partial(_object, folder / name, keys[name], [*command, *flags_of[name]]) for name in sources])
+        objects = all_of([partial(_object, folder, group, keys[group], [*command, *flags_of[group]]) for group in groups])
         (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
         _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return cached_file(f"cuda-{digest([*identity, *keys.values()])}", LIBRARY, build)
 
 
-def _object(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source, with the assembler's report next to it."""
-    name = f"{source.stem}.o"
+def source_groups(sources: Sequence[str], processors: int) -> list[tuple[str, ...]]:
+    """Return the sources that are compiled together; only kernels of a network are, in as many groups as `processors` leave room for.
+
+    Two processors are left for the host part and for the other work of the machine.
+    """
+    kernels = [name for name in sources if name in NETWORK_SOURCES and name.endswith(".cu")]
+    count = max(1, min(len(kernels), processors - 2))
+    together = [tuple(kernels[first::count]) for first in range(count)] if kernels else []
+    return [*together, *((name,) for name in sources if name not in kernels)]
+
+
+def _object(folder: Path, group: Sequence[str], key: str, command: Sequence[str]) -> Path:
+    """Return the object of sources that are compiled together, with the assembler's report next to it."""
+    *before, last = group
+    name = f"{Path(last).stem}.o"
+    included = [flag for one in before for flag in ("-include", str(folder / one))]
 
     def build(to: Path) -> None:
-        (to / RESOURCES).write_text(_run([*command, "-c", str(source), "-o", str(to / name)], source.name))
+        (to / RESOURCES).write_text(_run([*command, *included, "-c", str(folder / last), "-o", str(to / name)], ", ".join(group)))
 
     return cached_file(f"cuda-object-{key}", name, build)
 
 
 def _fast_build_flags(version: str) -> list[str]:
-    """Return flags that shorten the compilation of a network's own sources, for which users wait: -O1 on the host, parallel kernels."""
+    """Return flags that shorten the compilation of a network's own sources, for which users wait: kernels are optimised in parallel."""
     release = re.search(r"release (\d+)\.(\d+)", version)
-    found = ["-Xcompiler=-O1"]
-    if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
-        found.append("--split-compile=0")
-    return found
+    parallel = release is not None and (int(release.group(1)), int(release.group(2))) >= (12, 1)
+    return ["--split-compile=0"] if parallel else []
 
 
 def _target(architecture: str) -> list[str]:

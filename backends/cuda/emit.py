@@ -10,7 +10,7 @@ from snnc.backends.codegen.constants import CppConstant, file_names
 from snnc.backends.cuda.build import NETWORK_SOURCES, SOURCES
 from snnc.backends.cuda.network import network_context
 from snnc.backends.cuda.schedule.launches import NARROW, TILE
-from snnc.backends.native.project_files import TABLES, initial_values, rendered, session_sizes, write_project_files
+from snnc.backends.native.project_files import TABLES, initial_values, rendered, runtime_files, session_sizes, write_project_files
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
@@ -23,84 +23,8 @@ CONSTANTS: Final = (
     CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
 """Constants shared by the program and snnc, printed into ``constants.hpp``."""
-FIXED: Final = (
-    "cuda_on_host.hpp",
-    "cuda_on_host.cpp",
-    "device.hpp",
-    "streams.hpp",
-    "memory.hpp",
-    "memory.cpp",
-    "uploads.hpp",
-    "replay.hpp",
-    "beside.hpp",
-    "timing.hpp",
-    "timing.cpp",
-    "launch.hpp",
-    "teams.hpp",
-    "sources.hpp",
-    "events.hpp",
-    "near.hpp",
-    "near_places.hpp",
-    "spikes.hpp",
-    "half.hpp",
-    "half_states.hpp",
-    "products.hpp",
-    "gradients.hpp",
-    "wiring.hpp",
-    "convolution.hpp",
-    "learned.hpp",
-    "limits.hpp",
-    "tensor_cores.hpp",
-    "sharing.hpp",
-    "share_out.hpp",
-    "feedback.hpp",
-    "feedback.cpp",
-    "walk.cuh",
-    "walk.hpp",
-    "clusters.hpp",
-    "recurrent.cuh",
-    "recurrent.hpp",
-    "recurrent_choice.hpp",
-    "recurrent_core.hpp",
-    "recurrent_exchange.cuh",
-    "recurrent_float32.cuh",
-    "recurrent_loop.cuh",
-    "recurrent_memory.cuh",
-    "recurrent_mma.cuh",
-    "recurrent_plan.hpp",
-    "recurrent_shapes.cuh",
-    "warpgroups.cuh",
-    "whole_convolutions.cu",
-    "whole_convolutions.hpp",
-    "whole_fields.cuh",
-    "whole_gradients.cuh",
-    "whole_launch.hpp",
-    "whole_products.cu",
-    "whole_products.hpp",
-    "whole_rows.cuh",
-    "whole_rows.hpp",
-    "whole_slices.cuh",
-    "whole_starts.cuh",
-    "whole_tables.cu",
-    "whole_tables.hpp",
-    "whole_tiles.cuh",
-    "whole_trial.cuh",
-    "whole_warpgroups.cuh",
-    "whole_weights.cuh",
-    "whole_window_gradients.cuh",
-    "whole_windows.cuh",
-    "whole_windows_exact.cuh",
-    "session_kernels.hpp",
-    "session_kernels.cu",
-    "cuda_session.hpp",
-    "cuda_session.cpp",
-    "session_inputs.cpp",
-    "session_steps.cpp",
-    "session_tensors.cpp",
-)
-"""Sources that are the same in every project."""
 OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWORK_SOURCES, "CMakeLists.txt", "README.txt")
-"""Files that are printed for a network."""
+"""Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.hpp"
 TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
 """Sources of projects that train, besides that of the loss."""
@@ -138,7 +62,7 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     absent = _absent(context)
     sources = [name for name in SOURCES if name not in absent]
-    names = [name for name in (*FIXED, *OWN, *(TRAINING if context["training"] else ())) if name not in absent]
+    names = [name for name in (*runtime_files("cuda", TRAINING), *OWN, *(TRAINING if context["training"] else ())) if name not in absent]
     texts = rendered(context | {"sources": sources}, "cuda", names, LOSS, CONSTANTS)
     more = {"launches": context["launches"]}
     return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)

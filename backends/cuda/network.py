@@ -24,7 +24,6 @@ from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
-from snnc.backends.training.moments import moments
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
@@ -32,6 +31,7 @@ from snnc.compiler.ir.step_operations import DenseProduct, DenseWeightGradient, 
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.lowering.statistics import watched
 
 Context = dict[str, Any]

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snnc.backends.emulator.sources import EMULATOR, in_declared_order, portable_copy, without_comments
+from snnc.backends.emulator.adapted import HALF_CLASSES, KEEP_COMPUTE, Attempt, compile_adapted
+from snnc.backends.emulator.sources import EMULATOR, portable_copy, without_comments
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import (
     common_flags,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 # Products and sums are rounded separately, like the instructions of the cost model, even if the host could fuse them.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
-# Keeps the compute() of every vertex in the library, even if the file does not call it.
-KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 PRELUDE = ("-D__POPC__", "-include", str(EMULATOR / "include/poplar/core/Codelets.hpp"), KEEP_COMPUTE)
 
 AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
@@ -45,19 +44,7 @@ AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
 
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
-NAMED_ELEMENTS = re.compile(
-    r"request for member .[xyzw]. in |illegal vector component|member reference base type"
-    r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
-)
-"""Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 HALF_VECTORS = re.compile(r"\bhalf[24]\b")
-HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
-"""Flags that define vectors of halves, or all vectors, as classes. For halves, classes are faster with GCC, which converts the elements
-of its own vectors one by one."""
-COMPUTE_ELSEWHERE = re.compile(
-    r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here|attributes at the beginning of statement"
-)
-"""Compiler errors that :data:`KEEP_COMPUTE` causes if `compute` also names something other than a function, or is called."""
 INCLUDE_PATHS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 HARMLESS = ("-D", "-O", "-W", "-f", "-m", "-g", "-std=")
 """Prefixes of flags that do not affect the search for headers."""
@@ -65,12 +52,8 @@ CLANG_VERSION = re.compile(r"clang version (\d+)")
 FIRST_CLANG_WITH_HALVES = 16
 TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
 """Names of targets in Poplar; all codelets run on this machine."""
-OWN_CONSTANT = re.compile(r"expected unqualified-id before .*\n[^\n]*\bM_[A-Z0-9_]+\s*[={(]")
-"""Compiler error for a codelet's own constant with a name such as `M_PI`, which <cmath> defines here, but not on an IPU."""
-OWN_CONSTANTS = "-DSNNC_OWN_MATH_CONSTANTS"
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
-MAX_ATTEMPTS = 24
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
 """Files next to the table."""
 FIRST_WORD = b"popc\t"
@@ -134,6 +117,8 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
+        # The joint table may be an input of a later call.
+        run_compiler([*command, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
         _write_table(folder, _types(folder / LIBRARY))
 
     return cached_file(f"codelets/{key}", "codelets.gp", build)
@@ -261,7 +246,7 @@ def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags:
 
 def _text_of_file() -> bytes:
     """Return the source of the scripts that write tables; if it changes, cached tables are stale."""
-    return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
+    return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "adapted.py", "dwarf.py", "refused.py", "sources.py"))
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
@@ -273,61 +258,28 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     if not clang and HALF_VECTORS.search(source.read_text(errors="replace")):
         flags.append(HALF_CLASSES)
     with temporary_folder("snnc-codelets-") as scratch:
-        written = _compile_adapted(source, Path(scratch), flags, rest, clang)
+        made_by = compile_adapted(source, Path(scratch), flags, rest, clang)
         _link([made], output, command, library)
         types = _types(output)
-        if HALF_CLASSES in written and any("snnc_vector" in vertex.name for vertex in types):
+        if HALF_CLASSES in made_by.flags and any("snnc_vector" in vertex.name for vertex in types):
             # If the name of a vertex contains a vector type, it must be the name of the compiler's vectors, not of the classes.
-            written.remove(HALF_CLASSES)
-            _compile_adapted(source, Path(scratch), written, rest, clang)
+            without = [flag for flag in made_by.flags if flag != HALF_CLASSES]
+            made_by = compile_adapted(source, Path(scratch), without, rest, clang)
             _link([made], output, command, library)
             types = _types(output)
+    _report_refused(source.name, made_by)
     _write_table(folder, types)
+
+
+def _report_refused(name: str, made_by: Attempt) -> None:
+    if made_by.refused is not None:
+        others = f" and {', '.join(sorted(made_by.refused))}" if made_by.refused else ""
+        print(f"popc: {name} contains assembly of an IPU{others}; a vertex that reaches it stops the run", file=sys.stderr)
 
 
 def _link(objects: Sequence[Path], output: Path, command: Sequence[str], library: Path) -> None:
     rest = ["-shared", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(output)]
     run_compiler([*command, *map(str, objects), *rest], ", ".join(made.name for made in objects))
-
-
-def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> list[str]:
-    """Compile a source, changing flags or a copy of it until the compiler accepts it; return the flags that it accepted.
-
-    Raises
-    ------
-    BuildError
-        The compiler's errors are not about anything that can be adapted.
-    """
-    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
-
-    used, name = list(flags), source.name
-    for _ in range(MAX_ATTEMPTS):
-        try:
-            run_compiler([*used, str(source), *rest], name)
-            return used
-        except BuildError as error:
-            ordered = in_declared_order(source, scratch, str(error))
-            if ordered is not None:
-                source = ordered
-                continue
-            changed = _other_flags(used, str(error), clang)
-            if changed is None:
-                raise
-            used = changed
-    raise BuildError(f"{name} does not compile after {MAX_ATTEMPTS} adaptations")
-
-
-def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
-    """Return flags under which the source may compile; None if no others are known."""
-    if HALF_CLASSES in flags:
-        return [f for f in flags if f != HALF_CLASSES]
-    if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:
-        return [*flags, ALL_CLASSES]
-    if OWN_CONSTANT.search(errors) and OWN_CONSTANTS not in flags:
-        return [*flags, OWN_CONSTANTS]
-    if COMPUTE_ELSEWHERE.search(errors) and KEEP_COMPUTE in flags and not clang:
-        return [*(f for f in flags if f != KEEP_COMPUTE), "-fkeep-inline-functions"]
-    return None
 
 
 def _types(output: Path) -> list[VertexType]:

@@ -1,1 +1,1 @@
-"""Folders that snnc writes: how it recognises, locks and replaces them."""
+"""Folders that snnc writes: manifests, locks, and atomic replacement."""

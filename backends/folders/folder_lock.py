@@ -1,4 +1,4 @@
-"""Lock on a project's folder; the kernel releases it when the process that holds it ends in any way."""
+"""Locks on folders of projects and on files; the kernel releases a lock when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -25,20 +25,13 @@ class FolderInUseError(SnncError):
 
 
 @contextmanager
-def locked_file(path: Path, doing: str) -> Iterator[None]:
-    """Like :func:`locked`, for one file, which need not exist; the lock file ``.NAME.lock`` is next to it."""
-    with _held(path, path.with_name(f".{path.name}.lock"), doing):
-        yield
-
-
-@contextmanager
-def locked(folder: Path, doing: str) -> Iterator[None]:
-    """Hold the lock of a project's folder while the block runs.
+def locked(place: Path, doing: str) -> Iterator[None]:
+    """Hold the lock of a project's folder or of a file while the block runs.
 
     Parameters
     ----------
-    folder
-        The project, which exists.
+    place
+        The folder, which exists, or the file, which need not exist; the lock file ``.NAME.lock`` of a file is next to it.
     doing
         Activity of the block, for the message that other processes print: ``"trains"``.
 
@@ -49,12 +42,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
     OSError
         The lock file cannot be created.
     """
-    with _held(folder, folder / LOCK, doing):
-        yield
-
-
-@contextmanager
-def _held(place: Path, lock: Path, doing: str) -> Iterator[None]:
+    lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}.lock")
     handle = _acquired(place, lock)
     try:
         os.truncate(handle, 0)

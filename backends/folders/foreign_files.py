@@ -81,7 +81,7 @@ def remove(folder: Path) -> None:
 
 
 def _leaves(folder: Path) -> Iterator[Path]:
-    """All entries except nonempty folders: files, links, empty folders and others."""
+    """Yield all entries except nonempty folders: files, links, empty folders and others."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False) and any(path.iterdir()):
@@ -91,14 +91,14 @@ def _leaves(folder: Path) -> Iterator[Path]:
 
 
 def _is_as_written(path: Path, digest: str | None) -> bool:
-    """Whether a file is unchanged since snnc wrote it; without a digest, any regular file counts as unchanged."""
+    """Return whether a file is unchanged since snnc wrote it; without a digest, any regular file counts as unchanged."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
     return digest is None or digest_of(path) == digest
 
 
 def _is_free(new: Path, name: str) -> bool:
-    """Whether a path can be created in `new`: it does not exist, and no parent is a file."""
+    """Return whether a path can be created in `new`: it does not exist, and no parent is a file."""
     place = new / name
     above = [p for p in place.parents if p.is_relative_to(new)]
     return not os.path.lexists(place) and all(p.is_dir() and not p.is_symlink() for p in above if os.path.lexists(p))

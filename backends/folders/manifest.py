@@ -30,7 +30,7 @@ PART: Final = "model/.trained.safetensors.part"
 TRAINED_LOCK: Final = "model/.trained.safetensors.lock"
 """Lock file of the training that writes the trained weights."""
 BEST: Final = "model/best.safetensors"
-"""Weights of the epoch with the best validation result, in the format of the trained ones."""
+"""Weights of the epoch with the best validation result, in the format of the trained weights."""
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights, renamed when complete."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
@@ -90,7 +90,7 @@ def written_files(folder: Path) -> dict[str, str | None] | None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether the three files of a compiled model exist and have snnc's format."""
+    """Return whether the three files of a compiled model exist and have snnc's format."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph

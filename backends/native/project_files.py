@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,6 +75,13 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 @cache
 def _templates() -> Environment:
     return source_templates()
+
+
+def runtime_files(target: str, training: Collection[str]) -> list[str]:
+    """Return the plain sources of a target, without those of losses and those in `training`."""
+    folder = files("snnc.templates") / target / "runtime"
+    names = sorted(file.name for file in folder.iterdir() if file.is_file())
+    return [name for name in names if name not in training and not name.startswith("loss_")]
 
 
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], loss: str, constants: Sequence[CppConstant]) -> dict[str, str]:

@@ -150,7 +150,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         """Return the limit on sent spikes, which a run may change."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
-        return limit_of(options)
+        return limit_of(options.mode, options.capacity, options.drop, options.seed)
 
     def emit(self, placed: PlacedProgram, options: PoplarOptions, folder: Path) -> None:
         """Write the host program, codelets, tables, weights and the plan."""

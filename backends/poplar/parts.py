@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -55,9 +55,7 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     names = [spec.name for spec in vertex.fields]
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
-        raise ValueError(
-            f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}."
-        )
+        raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; these lack an expression or a field: {', '.join(differ)}.")
     return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
 
 
@@ -113,6 +111,12 @@ def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexL
     return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
 
 
+Items: TypeAlias = tuple[str, str, str]
+"""C++ type, name and range of the items of an emitted loop."""
+ONCE: Final[Items] = ("", "", "")
+"""No loop: a single vertex."""
+
+
 @dataclass
 class Assembly:
     """Collects the parts of a program; codelets with equal structure are stored once."""
@@ -131,6 +135,23 @@ class Assembly:
         """Declare a member, if it does not exist, and return its name."""
         self.variables.setdefault(name, Variable(kind, name, value, comment))
         return name
+
+    def on_tile(self, kind: str, name: str, comment: str = "", *, shape: str = "{1}", tile: str = "0") -> str:
+        """Declare an array on one tile."""
+        return self.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {shape}, "{name}", {tile})', comment)
+
+    def kept(self, relays: str, kind: str, name: str, elements: object, comment: str) -> str:
+        """Declare an array [elements][samples] for each relay; `kind` is the Poplar type."""
+        return self.variable("Parts", name, f'layout.kept({relays}, {kind}, "{name}", {elements})', comment)
+
+    def window(self, relays: str, kind: str, name: str, elements: object, comment: str = "") -> str:
+        """Declare an array [samples][elements] that relays write; `kind` is the Poplar type."""
+        return self.variable("Tensor", name, f'layout.window({relays}, {kind}, "{name}", {elements})', comment)
+
+    def relay_numbers(self, relays: str, kind: str, name: str, elements: int | None = None, comment: str = "") -> str:
+        """Declare an array [elements] for each relay, by default of one element."""
+        count = "" if elements is None else f", {elements}"
+        return self.variable("Parts", name, f'layout.relay_numbers({relays}, poplar::{kind}, "{name}"{count})', comment)
 
     def cells(self, population: str, name: str, slots: object, comment: str) -> str:
         """Declare a float array [slots][samples][count] for each block of a population."""
@@ -171,6 +192,31 @@ class Assembly:
     def loop(self, group: str, loop: VertexLoop) -> None:
         """Add vertices to the section `group`."""
         self.loops.setdefault(group, []).append(loop)
+
+    def add(
+        self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
+    ) -> None:
+        """Add a vertex for each item to the section `group`, on `tile` or on its own tile; `values` are as for :func:`connected`."""
+        place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
+        self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
+
+    def add_codelet(
+        self,
+        group: str,
+        comment: str,
+        items: Items,
+        compute_sets: Sequence[str],
+        vertex: VertexSpec,
+        values: Mapping[str, object],
+        title: str,
+        serves: str,
+        body: Body | None = None,
+    ) -> None:
+        """Add a vertex for each item and compute set, whose codelet :meth:`codelet` adds; see :meth:`add`."""
+        fields = connected(vertex, values)
+        name = self.codelet(vertex, title, serves, fields, body)
+        for compute_set in compute_sets:
+            self.loop(group, VertexLoop(comment, *items, compute_set, name, f"{items[1]}.tile", fields))
 
 
 def _key(vertex: VertexSpec, fields: tuple[CodeletField, ...], body: Body) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import ONCE, Assembly
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import boundary_name, keeps_boundary_steps, stored_parts
 from snnc.compiler.ir.step_program import PopulationInfo
@@ -30,10 +30,10 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     if not net.plan.segments.rows:
         return
     for name in (ROW, f"{ROW}_after"):
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", 0)', "number of the row of streaming memory")
+        assembly.on_tile("INT", name, "number of the row of streaming memory", shape="{}")
     for compute_set, add in ((NEXT_ROW, 1), (ROW_BEFORE, -1)):
-        fields = connected(CLOCK_VERTEX, {"from": ROW, "to": f"{ROW}_after", "add": add})
-        assembly.loop("clocks", VertexLoop(TITLES[compute_set], "", "", "", compute_set, class_name(CLOCK_VERTEX), "0", fields))
+        values = {"from": ROW, "to": f"{ROW}_after", "add": add}
+        assembly.add("clocks", TITLES[compute_set], ONCE, compute_set, CLOCK_VERTEX, values, "0")
     arrays = _history if net.plan.streamed == "history" else _boundaries
     for population in net.program.populations:
         assembly.start += [f"rows.add({array}, {population.id}.blocks{more});" for array, more in arrays(net, population)]

@@ -33,7 +33,6 @@ class ReferenceBackend(Backend[ReferenceOptions]):
 
     def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
         """Return an engine of the program."""
-        del options, built
         from snnc.backends.reference.engine import ReferenceEngine
 
         return ReferenceEngine(placed.program)

@@ -96,7 +96,7 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
 
 
 def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the past values that are stored as float16 with their rounding, as the backward pass reads them."""
+    """Return the past values that are stored as float16, rounded as the backward pass reads them."""
     found: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"

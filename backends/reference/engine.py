@@ -15,11 +15,11 @@ from snnc.backends.reference.optimizers import HalfKey, OptimizerState
 from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
-from snnc.backends.training.moments import moments
 from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
+from snnc.compiler.losses.update_rules import moments
 from snnc.compiler.losses.weight_rounding import REMAINDER, nearest
 from snnc.compiler.lowering.statistics import watched
 

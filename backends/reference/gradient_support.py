@@ -13,7 +13,7 @@ from snnc.compiler.neurons.interpret import evaluate
 
 
 def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
-    """Return the neurons that receive a gradient after step `t`: Boolean [B, n], for output buffers with a surrogate of bounded support."""
+    """Return which neurons receive a gradient after step `t`: a mask [B, n] for each output buffer whose surrogate has bounded support."""
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:

@@ -46,7 +46,7 @@ class OptimizerState:
         return not finite
 
     def moments_of(self, moment: str) -> dict[str, Array]:
-        """Return the values of a moment (named in :func:`~snnc.backends.training.moments.moments`) by parameter."""
+        """Return the values of a moment (named in :func:`~snnc.compiler.losses.update_rules.moments`) by parameter."""
         return self.moments.setdefault(moment, {})
 
     def begin(self, gradients: Mapping[str, Array]) -> float:
@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """How updates of a parameter are rounded, and its index among the updated parameters."""
+    """Rounding of the updates of a parameter, and the parameter's index among the updated ones."""
 
     rounding: WeightRounding
     number: int

@@ -74,7 +74,7 @@ def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], k
 
 
 def _outer_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
-    """Return the values with those to be reduced along the last axis: [B, rest, reduced]."""
+    """Return the values as [B, rest, reduced], where the last axis contains the values of all reduced axes."""
     outer = [i for i in range(len(shape)) if i not in axes]
     turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*outer, *axes)))
     return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 import numpy as np
 
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import DataNotFiniteError, DataShapeError, DataTypeError, NotBinaryError
 from snnc.compiler.ir.graph import FileLayout, Kind, Shape
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo
+
+_REDUCTIONS: Final[Mapping[str, Callable[..., Any]]] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
+"""Reductions over time by the name of the readout."""
 
 
 def checked(values: object, kind: Kind, where: str) -> Array:
@@ -117,20 +123,7 @@ def from_sequence(record: Array, info: OutputInfo) -> Array:
 
 def summarise(record: Array, readout: str) -> Array:
     """Apply a readout along the first axis."""
-    match readout:
-        case "last":
-            result = record[-1]
-        case "sum":
-            result = record.sum(axis=0)
-        case "mean":
-            result = record.mean(axis=0)
-        case "max":
-            result = record.max(axis=0)
-        case "min":
-            result = record.min(axis=0)
-        case _:
-            raise ValueError(readout)
-    return np.asarray(result)
+    return np.asarray(record[-1] if readout == "last" else _REDUCTIONS[readout](record, axis=0))
 
 
 def padded(array: Array, axis: int, missing: int) -> Array:

@@ -12,7 +12,6 @@ class BatchedData(Protocol):
 
     def __len__(self) -> int:
         """Number of samples."""
-        ...
 
     def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
         """Yield inputs, [T, B, *shape] or a mapping of such arrays by name, and targets.
@@ -26,4 +25,3 @@ class BatchedData(Protocol):
         epoch
             Number of the epoch, which together with the sample determines random changes (augmentation).
         """
-        ...

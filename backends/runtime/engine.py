@@ -66,27 +66,21 @@ class Engine(Protocol):
         dict
             Output id -> [T, B, *shape], every step.
         """
-        ...
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """Run a sequence forward and backward, change the parameters and return the loss; `target` is [B], class indices."""
-        ...
 
     def get_parameters(self) -> dict[str, Array]:
         """Return a copy of all parameters, weights as [outputs, inputs]."""
-        ...
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """Set the parameters that `values` names; the state of the optimiser does not change."""
-        ...
 
     def counters(self) -> dict[str, int]:
         """Return the backend's counters, for example ``dropped_spikes``."""
-        ...
 
     def close(self) -> None:
         """Release the engine's resources."""
-        ...
 
 
 @runtime_checkable
@@ -95,11 +89,9 @@ class SteppingEngine(Protocol):
 
     def reset(self, batch: int, initial: Initial) -> None:
         """Start a sequence of unknown length."""
-        ...
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run one step: input id -> [B, *shape] to output id -> [B, *shape]."""
-        ...
 
 
 @runtime_checkable
@@ -108,7 +100,6 @@ class GradientEngine(Protocol):
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
-        ...
 
 
 @runtime_checkable
@@ -117,11 +108,9 @@ class SelectingEngine(Protocol):
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
         """Return a copy of these parameters."""
-        ...
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
         """Return these gradients of the last training step."""
-        ...
 
 
 @runtime_checkable
@@ -130,11 +119,9 @@ class AdjointEngine(Engine, GradientEngine, Protocol):
 
     def run_backward(self, adjoint: Array) -> None:
         """Run backward from the last :meth:`forward`; `adjoint` [T, B, n] is that of the output that the loss reads."""
-        ...
 
     def adjoint_of(self, tensor: str) -> Array:
         """Return [T, B, n], the adjoint of the current of a relay of the ``ExternalLoss``."""
-        ...
 
 
 @runtime_checkable
@@ -144,12 +131,10 @@ class PrefetchingEngine(Protocol):
     @property
     def accepts_next(self) -> bool:
         """Whether offering batches saves time."""
-        ...
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
         """Offer the batch after the next one, for training if `target` is given. If that batch later runs with exactly the same
         objects, the engine uses their values at the time of the offer. Any other batch may run instead."""
-        ...
 
 
 def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
@@ -163,7 +148,6 @@ class TimingEngine(Protocol):
 
     def time_kernels(self) -> None:
         """Time the kernels of all training steps from now on."""
-        ...
 
     def kernel_times(self) -> dict[str, Any] | None:
         """Return the measured times; None if no step was timed.
@@ -171,7 +155,6 @@ class TimingEngine(Protocol):
         The result has the name of the ``device``, the number of ``updates``, the ``steps`` and samples (``batch``) of the last one, and
         ``us``, the mean microseconds of each planned kernel (None for a kernel that was not timed).
         """
-        ...
 
 
 @runtime_checkable
@@ -180,7 +163,6 @@ class BoundedEngine(Protocol):
 
     def max_samples(self, steps: int, batch: int) -> int:
         """Return how many of `batch` samples to run at once, 1 or more."""
-        ...
 
 
 def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
@@ -199,7 +181,6 @@ class GatheringEngine(Protocol):
 
         The loss is averaged over `samples`, the total of all parts, so the update equals that of the undivided batch.
         """
-        ...
 
 
 @runtime_checkable
@@ -212,26 +193,21 @@ class SplitEngine(Engine, GradientEngine, Protocol):
         The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned. `first` is
         the position of their first sample in the batch of the update.
         """
-        ...
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """Add `share` of the gradients to those kept for the next update; after the `last` ones, the gradients are the sum.
 
         Engines of one batch size need a program that :func:`accumulates`; `share` is then 1 / number of batches.
         """
-        ...
 
     def forget_gradients(self) -> None:
         """Discard the kept gradients of an interrupted update."""
-        ...
 
     def change_parameters(self, learning_rate: float) -> None:
         """Make one update from the summed gradients."""
-        ...
 
     def adjoint_of(self, tensor: str) -> Array:
         """Return the adjoint of the current of a watched population, ``d_<id>``, in the last part: [T, B, n]."""
-        ...
 
 
 @runtime_checkable
@@ -240,7 +216,6 @@ class RepeatingEngine(Protocol):
 
     def gather_again(self, samples: int) -> float:
         """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, a part of `samples`; return its loss."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -258,7 +233,6 @@ class MeasuringEngine(Protocol):
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
         """Run a sequence; return the values of outputs as :meth:`Engine.forward` does, and the moments of the outputs that it omits."""
-        ...
 
 
 @runtime_checkable
@@ -268,7 +242,6 @@ class AccumulatingEngine(Protocol):
     @property
     def accumulates(self) -> bool:
         """Whether its program was compiled with ``accumulate``."""
-        ...
 
 
 def profile_of(engine: Engine) -> dict[str, Any]:
@@ -291,47 +264,29 @@ class ResumableEngine(Protocol):
 
     def get_optimizer(self) -> OptimizerValues:
         """Return a copy of the state of the optimiser."""
-        ...
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """Set the complete state of the optimiser; `values` contains every moment of every learned parameter."""
-        ...
 
 
 @runtime_checkable
-class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
+class SharingEngine(SplitEngine, GatheringEngine, ResumableEngine, Protocol):
     """An engine whose gradients can be changed between the backward pass and the update, for processes that share a batch."""
 
     @property
     def device(self) -> int | None:
         """Number of the GPU whose memory addresses it accepts, besides the host's; None: host addresses only."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """A digest of the program, independent of its weights."""
-        ...
 
     @property
     def gradient_elements(self) -> int:
         """Total number of gradient elements (float32)."""
-        ...
-
-    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
-        """Sum the gradients of `parts` without an update; return the loss.
-
-        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned.
-        """
-        ...
 
     def gradients_to(self, address: int) -> None:
         """Copy all gradients, one after another in the model's orientation, to memory at `address`; the copy is complete on return."""
-        ...
 
     def gradients_from(self, address: int) -> None:
         """Set all gradients from memory in the layout of :meth:`gradients_to`; the caller may change this memory after the return."""
-        ...
-
-    def change_parameters(self, learning_rate: float) -> None:
-        """Make one update from the current gradients."""
-        ...

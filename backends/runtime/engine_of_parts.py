@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 import numpy as np
 
 from snnc.backends.runtime.engine import (
     Array,
-    Engine,
     GatheringEngine,
-    GradientEngine,
     Initial,
     MeasuringEngine,
     Moments,
@@ -25,7 +24,11 @@ from snnc.backends.runtime.engine_wrapper import EngineWrapper
 from snnc.compiler.tiles.partition import Correspondence
 
 
-class EngineOfParts(EngineWrapper[Engine]):
+class TileEngine(SplitEngine, GatheringEngine, MeasuringEngine, RepeatingEngine, SelectingEngine, ResumableEngine, Protocol):
+    """An engine of a machine with tiles."""
+
+
+class EngineOfParts(EngineWrapper[TileEngine]):
     """Translates the arrays of all calls between the network and the program with split populations; counters are the split program's.
 
     Parameters
@@ -36,7 +39,7 @@ class EngineOfParts(EngineWrapper[Engine]):
         Correspondence between the names and indices of the two programs.
     """
 
-    def __init__(self, engine: Engine, between: Correspondence) -> None:
+    def __init__(self, engine: TileEngine, between: Correspondence) -> None:
         super().__init__(engine)
         self.between = between
 
@@ -57,13 +60,11 @@ class EngineOfParts(EngineWrapper[Engine]):
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
-        assert isinstance(self.engine, GatheringEngine)
         batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
         return self.engine.train_parts(batches, samples, learning_rate)
 
     def measure(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
         """See :class:`~snnc.backends.runtime.engine.MeasuringEngine`."""
-        assert isinstance(self.engine, MeasuringEngine)
         records, moments = self.engine.measure(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
         wide = {id_: np.stack([found.mean, found.squares])[:, None] for id_, found in moments.items()}
         whole, counts = self.between.records_of_whole(wide), {found.count for found in moments.values()}
@@ -71,47 +72,38 @@ class EngineOfParts(EngineWrapper[Engine]):
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        assert isinstance(self.engine, SplitEngine)
         return self.engine.gather_parts(((self.between.inputs_of_parts(inputs), target) for inputs, target in parts), samples, first)
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        assert isinstance(self.engine, SplitEngine)
         self.engine.keep_gradients(share, last=last)
 
     def forget_gradients(self) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        assert isinstance(self.engine, SplitEngine)
         self.engine.forget_gradients()
 
     def gather_again(self, samples: int) -> float:
         """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
-        assert isinstance(self.engine, RepeatingEngine)
         return self.engine.gather_again(samples)
 
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        assert isinstance(self.engine, SplitEngine)
         self.engine.change_parameters(learning_rate)
 
     def adjoint_of(self, tensor: str) -> Array:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
-        assert isinstance(self.engine, SplitEngine)
         return self.between.adjoint_of_whole(tensor, self.engine.adjoint_of)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
-        assert isinstance(self.engine, GradientEngine)
         return self.between.parameters_of_whole(self.engine.gradients())
 
     def gradients_named(self, names: Collection[str]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
-        assert isinstance(self.engine, SelectingEngine)
         return self.between.parameters_of_whole(self.engine.gradients_named(self.between.names_of_parts(names)))
 
     def parameters_named(self, names: Collection[str]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SelectingEngine`."""
-        assert isinstance(self.engine, SelectingEngine)
         return self.between.parameters_of_whole(self.engine.parameters_named(self.between.names_of_parts(names)))
 
     def get_parameters(self) -> dict[str, Array]:
@@ -124,13 +116,11 @@ class EngineOfParts(EngineWrapper[Engine]):
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
-        assert isinstance(self.engine, ResumableEngine)
         found = self.engine.get_optimizer()
         moments = {m: self.between.parameters_of_whole(arrays) for m, arrays in found.moments.items()}
         return OptimizerValues(found.updates, moments, found.loss_scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
-        assert isinstance(self.engine, ResumableEngine)
         parts = {m: self.between.parameters_of_parts(arrays) for m, arrays in values.moments.items()}
         self.engine.set_optimizer(OptimizerValues(values.updates, parts, values.loss_scale))

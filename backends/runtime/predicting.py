@@ -32,7 +32,7 @@ class Predictor:
     inputs
         Inputs of the program, for the engine that runs it.
     rest
-        Called before each run; it resets values that a training run has set in the engine.
+        Function called before each run; it resets values that a training run has set in the engine.
     """
 
     inputs: ProgramInputs

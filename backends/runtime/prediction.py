@@ -7,7 +7,7 @@ import numpy as np
 from snnc.backends.runtime.arrays import summarise
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import AmbiguousOutputError, DataShapeError, DataTypeError, LabelRangeError, UnknownNameError
-from snnc.backends.runtime.targets import check_targets, plain_classes
+from snnc.backends.runtime.targets import check_targets
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.composed import Composed
@@ -44,10 +44,10 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
     """Raise an error for targets that do not fit the loss and the number of steps; see :func:`check_labels`."""
-    if plain_classes(program.loss) or not isinstance(program.loss, Composed):
-        check_labels(program, targets, count, steps=steps)
-    else:
+    if isinstance(program.loss, Composed) and not program.loss.plain_targets:
         check_targets(program.loss, size(prediction_output(program).shape), targets, count, steps)
+    else:
+        check_labels(program, targets, count, steps=steps)
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
@@ -71,7 +71,7 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
         The targets contain no class indices.
     """
     loss = program.loss
-    if plain_classes(loss) or not isinstance(loss, Composed) or prediction_output(program, output).id != program.loss_output:
+    if not isinstance(loss, Composed) or loss.plain_targets or prediction_output(program, output).id != program.loss_output:
         return targets
     if loss.targets != "class" or targets.ndim != 2 or targets.shape[1] != 2:
         raise DataTypeError(

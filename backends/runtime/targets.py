@@ -16,11 +16,6 @@ def as_targets(targets: Array) -> Array:
     return targets.astype(np.float32 if targets.dtype.kind == "f" else np.int64)
 
 
-def plain_classes(loss: Any) -> bool:
-    """Return whether the targets of a loss are just one class index per sample."""
-    return not isinstance(loss, Composed) or (loss.targets == "class" and not loss.lengths)
-
-
 def has_classes(loss: Any) -> bool:
     """Return whether the targets of a loss contain one class per sample."""
     return not isinstance(loss, Composed) or loss.targets == "class"

@@ -1,4 +1,4 @@
-"""Weights under the labels that users see instead of parameter names, and the files that store them."""
+"""Weights by label, the name that users see instead of the parameter's name, and weight files."""
 
 from __future__ import annotations
 

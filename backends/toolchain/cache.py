@@ -53,29 +53,17 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
 
 
 def _fill(target: Path, build: Callable[[Path], None]) -> None:
-    scratch = _scratch_folder(target)
+    """Fill a scratch folder, then rename it to `target`; drop it if another process was first."""
+    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         build(scratch)
         record_digest(scratch)
-        _publish(scratch, target)
+        try:
+            scratch.rename(target)
+        except OSError:
+            if not target.exists():
+                raise
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _scratch_folder(target: Path) -> Path:
-    """Return a new folder from which `_publish` can rename to `target`."""
-    with reporting_write_errors(target.parent):
-        target.parent.mkdir(mode=0o700, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-
-
-def _publish(scratch: Path, target: Path) -> None:
-    """Rename a finished folder to its place; drop it if another process was first."""
-    try:
-        scratch.rename(target)
-    except OSError:
-        if not target.exists():
-            raise
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -143,7 +131,7 @@ def _digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """All entries of a folder, always in the same order; links are not followed."""
+    """Yield all entries of a folder and its subfolders, sorted by name; links are not followed."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         yield Path(entry.path)
         if entry.is_dir(follow_symlinks=False):

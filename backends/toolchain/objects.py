@@ -63,7 +63,7 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
 def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
     """Return the files among `names` that a project contains; a project of a different version of snnc may have fewer sources.
 
-    Damaged projects do not get here: the manifest reveals missing files before a project is opened.
+    Damaged projects are rejected earlier: before a project is opened, missing files are found by its manifest.
     """
     return [name for name in names if (folder / name).exists()]
 

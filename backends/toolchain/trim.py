@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -57,13 +56,11 @@ def _used(path: Path) -> float:
 
 
 def _bytes(folder: Path) -> int:
-    return sum(_sizes(folder))
-
-
-def _sizes(folder: Path) -> Iterator[int]:
+    total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
-            yield path.lstat().st_size
+            total += path.lstat().st_size
+    return total
 
 
 def delete_folder(folder: Path) -> None:

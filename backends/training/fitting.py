@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from snnc.backends.folders.folder_lock import locked_file
+from snnc.backends.folders.folder_lock import locked
 from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import CheckpointError, ResumeError, UnsharedTargetError
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
@@ -22,7 +22,7 @@ from snnc.backends.training.data.batches import Batch, TrainingData
 from snnc.backends.training.loop import Upcoming, train
 from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_words
 from snnc.backends.training.saving.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
-from snnc.backends.training.saving.progress import ProgressFile, ProgressGuard
+from snnc.backends.training.saving.progress import ProgressGuard
 from snnc.backends.training.schedules import TrainingPosition
 from snnc.backends.training.updates.masks import check_alone
 from snnc.backends.training.updates.ranks import Ranks, leads, processes, ranks_for
@@ -151,8 +151,7 @@ class _Watch:
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
         epoch, number, known = when.epoch or 0, len(losses) - 1, self.begin.batches
-        if not math.isfinite(losses[-1]):
-            self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
+        self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
         self.updates, self.seen = when.update + 1, batch.seen
         plan = self.call.data.plan
         of_batches = max(known, len(losses))
@@ -228,10 +227,9 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
-    saved, best_file = call.checkpoints, call.watching.best
-    file = None if saved is None or not leads() else ProgressFile(Path(saved.path), saved.seconds)
-    guard = ProgressGuard(engine, program, file)
-    with _alone(() if not leads() else (None if file is None else file.path, best_file)), stoppable(saved is not None) as stop:
+    guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)
+    files = (guard.file, call.watching.best) if leads() else ()
+    with _alone(files), stoppable(call.checkpoints is not None) as stop:
         updates.stop_requested = lambda: stop.requested is not None
         if not begin.finished:
             guard.save(begin)
@@ -265,7 +263,7 @@ def _alone(files: Iterable[Path | None]) -> Iterator[None]:
     with ExitStack() as locks:
         for path in (path for path in files if path is not None):
             try:
-                locks.enter_context(locked_file(path, "trains"))
+                locks.enter_context(locked(path, "trains"))
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise CheckpointError(f"the checkpoint {str(path)!r} cannot be written: {reason}; nothing was trained.") from None

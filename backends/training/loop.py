@@ -15,7 +15,7 @@ from snnc.backends.training.saving.checkpoint import Position
 from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
+"""Function that returns the next batch of the epoch, or None at its end; a stream produces the batch on request."""
 
 
 class Watch(Protocol):
@@ -23,15 +23,12 @@ class Watch(Protocol):
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """Receive the batch and position of an update, and the losses of the epoch so far; return whether to stop."""
-        ...
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
         """Receive the losses of the epoch in which training stops."""
-        ...
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
         """Receive a finished epoch; return it with its validation results, and whether to stop."""
-        ...
 
 
 def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:

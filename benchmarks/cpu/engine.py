@@ -11,6 +11,9 @@ from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.compiler.ir.graph import Array
 from snnc.errors import BenchError
 
+GRAPHED: Final = "graphed"
+"""Variant of PyTorch engines in which a training step is one CUDA graph."""
+
 
 class BenchmarkEngine(Protocol):
     """A model with its optimiser and one batch.
@@ -67,7 +70,7 @@ class Entry:
     compiled: tuple[str, ...] = ()
     """Variants with a slow compilation that the framework caches on disk, so that an untimed run in advance pays off."""
     precision: str = "float32"
-    """Format of its products' factors; rows are compared with those of the same precision."""
+    """Format of the factors of products; rows are only compared within a precision."""
     alone: bool = False
     """Whether its compiler times kernels on the device: its first step must then run alone there."""
 
@@ -101,14 +104,14 @@ ENTRIES: Final = (
         "exact",
         f"{_HOME}.with_norse",
         _TORCH,
-        "its SuperSpike has slope 1: membranes are scaled by 25, and the gradient of the spikes by 1/25",
+        "its SuperSpike has slope 1: membrane potentials are scaled by 25, and the gradient of the spikes by 1/25",
     ),
     Entry(
         "spikingjelly",
         "exact",
         f"{_HOME}.with_spikingjelly",
         _TORCH,
-        "its SuperSpike has slope 1: membranes are scaled by 25; it spikes at v >= 1",
+        "its SuperSpike has slope 1: membrane potentials are scaled by 25; it spikes at v >= 1",
     ),
     Entry("torch", "exact", f"{_HOME}.with_torch", _TORCH),
     Entry("jax", "exact", f"{_HOME}.with_jax", ("scan", "unrolled")),

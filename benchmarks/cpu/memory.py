@@ -13,12 +13,12 @@ _CLEAR: Final = Path("/proc/self/clear_refs")
 
 def resident_bytes() -> int:
     """Return the resident bytes; the peak if the system does not report them."""
-    return _status("VmRSS") or _maxrss()
+    return _status("VmRSS") or max_resident_bytes()
 
 
 def peak_bytes() -> int:
     """Return the peak since :func:`reset_peak`, or of the whole process if the system cannot reset it."""
-    return _status("VmHWM") or _maxrss()
+    return _status("VmHWM") or max_resident_bytes()
 
 
 def reset_peak() -> bool:
@@ -38,6 +38,6 @@ def _status(key: str) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), 0)
 
 
-def _maxrss() -> int:
-    """Return the peak in bytes from ``ru_maxrss``, which is in KiB on Linux and in bytes on macOS."""
+def max_resident_bytes() -> int:
+    """Return the peak of the whole process, from ``ru_maxrss``, which is in KiB on Linux and in bytes on macOS."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -12,7 +12,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.benchmarks.conditions import Conditions, digest
-from snnc.benchmarks.cpu.network import SURROGATE, labelled, labels, loss_of, network
+from snnc.benchmarks.cpu.network import SURROGATE, labels, loss_of, network
 from snnc.benchmarks.cpu.problem import TrainingStepProblem, make_problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, THRESHOLD, Workload
 from snnc.compiler.ir.graph import Array
@@ -25,7 +25,7 @@ from snnc.options.optimizers import parse_optimizer
 STEPS, BATCH = 16, 4
 """Time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""Smallest allowed distance of a membrane from the threshold and the window's end, so that the order of float32 sums changes no spike."""
+"""Smallest allowed distance of a membrane potential from the threshold and the end of the window: rounding of sums changes no spike."""
 GRID: Final = 2.0**-5
 """Spacing of the weights of hidden layers in the checked step."""
 SEEDS: Final = 60
@@ -63,11 +63,10 @@ def make_check(workload: Workload, seed: int = 0) -> Check:
     small = workload.checked(STEPS, BATCH)
     for attempt in range(SEEDS):
         problem = _with_coarse_weights(make_problem(small, seed + attempt))
-        found = [_expected(problem, window) for window in (None, GRADIENT_WINDOW)]
-        exact, window = found
+        exact, window = _expected(problem, None), _expected(problem, GRADIENT_WINDOW)
         if exact is not None and window is not None:
             return Check(problem, exact, window)
-    raise ArithmeticError(f"{workload.label}: in {SEEDS} problems a membrane lay within {MARGIN:g} of the threshold")
+    raise ArithmeticError(f"{workload.label}: in each of {SEEDS} problems, a membrane potential lay within {MARGIN:g} of the threshold")
 
 
 def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
@@ -90,7 +89,7 @@ def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
 
 
 def program_of(workload: Workload, window: float | None = None) -> StepProgram:
-    """Lower a workload for training."""
+    """Lower a workload for training with Adam, with the gradient window from `window` upwards if it is given."""
     return lower(
         network(workload).graph(),
         loss=parse_loss(loss_of(workload)),
@@ -102,7 +101,7 @@ def program_of(workload: Workload, window: float | None = None) -> StepProgram:
 
 
 def _expected(problem: TrainingStepProblem, window: float | None) -> Expected | None:
-    """Train one step on a problem; None if a membrane lies within the margin."""
+    """Train one step on a problem; None if a membrane potential lies within the margin."""
     program = program_of(problem.workload, window)
     engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
     values = {names[name]: value for name, value in problem.weights.items()}
@@ -122,13 +121,13 @@ def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
 
 
 def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
-    """Return the smallest distance of a membrane, minus the threshold, to one of `lines`."""
+    """Return the smallest distance of a membrane potential, minus the threshold, to one of `lines`."""
     memory = _run(program, problem, parameters, np.dtype(np.float64))
     return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
 
 
 def _membranes(program: StepProgram, memory: SequenceArrays) -> list[Array]:
-    """[T, B, n] of each hidden layer; the membrane is its neurons' only state."""
+    """Return the membrane potentials [T, B, n] of each hidden layer, the only state of its neurons."""
     hidden = [p for p in program.populations if p.label.startswith("hidden") and p.kernel.states]
     return [memory[f"{p.id}_{p.kernel.states[0]}"][1:] for p in hidden]
 
@@ -166,12 +165,9 @@ class WholeStep:
 def whole_step(problem: TrainingStepProblem) -> WholeStep:
     """Return the numbers that the first step of `problem` must have on every engine."""
     workload = problem.workload
-    program = lower(
-        network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps
-    )
-    values = {name: p.value for name, p in program.parameters.items()}
-    by_label = {p.label: name for name, p in program.parameters.items()}
-    values |= {by_label[label]: value for label, value in labelled(workload, problem.weights).items()}
+    program = program_of(workload)
+    names = _parameters(program, workload)
+    values = {name: p.value for name, p in program.parameters.items()} | {names[name]: value for name, value in problem.weights.items()}
     memory = _run(program, problem, values, np.dtype(np.float32))
     assert program.loss is not None
     record = next(o.record for o in program.outputs if o.id == program.loss_output)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import ENTRIES
-from snnc.benchmarks.cpu.rows import mebibytes, relative_to_snnc
+from snnc.benchmarks.cpu.rows import mebibytes, relative_to_snnc, workload_name
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
 from snnc.report.pictures.palette import LAYERS, mixed
 
@@ -71,5 +71,5 @@ def _names(columns: Sequence[tuple[str, float]]) -> list[str]:
 
 
 def _title(row: Row) -> str:
-    where = f"{row['workload']} {100 * row['density']:g} %, {row['engine']} {row['mode']} ({row['variant']})"
+    where = f"{workload_name(row)}, {row['engine']} {row['mode']} ({row['variant']})"
     return f"{where}: {row['ms_median']:.4g} ms, {row['samples_per_s']:,.0f} samples/s, {mebibytes(row['peak_mb']):,.0f} MiB"

@@ -15,13 +15,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.subprocesses import ProcessError
 
 SECONDS: Final = 600.0
 """Time limit of one request to an engine, building included."""
-
-
-class EngineError(Exception):
-    """An engine failed to answer a request; the table shows the message as the reason."""
 
 
 class Process:
@@ -50,7 +47,7 @@ class Process:
         first = self._read(SECONDS)
         if "missing" in first:
             self.close()
-            raise EngineError(f"not installed: {first['missing']}")
+            raise ProcessError(f"not installed: {first['missing']}")
         self.versions: dict[str, str] = first["versions"]
 
     @property
@@ -63,7 +60,7 @@ class Process:
 
         Raises
         ------
-        EngineError
+        ProcessError
             The engine failed, died or took too long; the process is then ended.
         """
         assert self._process.stdin is not None
@@ -71,11 +68,11 @@ class Process:
             self._process.stdin.write((json.dumps({"do": do, **more}) + "\n").encode())
             self._process.stdin.flush()
         except OSError:
-            raise EngineError(self._last_words()) from None
+            raise ProcessError(self._exit_reason()) from None
         answer = self._read(seconds)
         if "error" in answer:
             self.close()
-            raise EngineError(answer["error"])
+            raise ProcessError(answer["error"])
         return answer
 
     def close(self) -> None:
@@ -102,16 +99,16 @@ class Process:
             while b"\n" not in self._buffer:
                 if not selector.select(max(0.0, end - time.monotonic())):
                     self.close()
-                    raise EngineError(f"took longer than {seconds:.0f} s")
+                    raise ProcessError(f"took longer than {seconds:.0f} s")
                 part = os.read(self._process.stdout.fileno(), 65536)
                 if not part:
-                    raise EngineError(self._last_words())
+                    raise ProcessError(self._exit_reason())
                 self._buffer += part
         line, _, self._buffer = self._buffer.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _last_words(self) -> str:
+    def _exit_reason(self) -> str:
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()

@@ -17,6 +17,11 @@ WIDTH: Final = 128
 """Width of a table in columns, by default."""
 
 
+def workload_name(row: Row) -> str:
+    """Return the workload of a row and its input density."""
+    return f"{row['workload']} {100 * row['density']:g} %"
+
+
 def mebibytes(megabytes: float) -> float:
     """Convert a row's megabytes, 10^6 bytes, to MiB."""
     return megabytes * 1e6 / 2**20
@@ -93,9 +98,7 @@ def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) ->
     return [other / snnc for other, snnc in zip(one["turn_ms"], ours["turn_ms"], strict=True) if snnc]
 
 
-def grouped(
-    rows: Sequence[Row], heads: Mapping[str, bool], cells: Callable[[Row], Sequence[str]], width: int | None
-) -> list[str]:
+def grouped(rows: Sequence[Row], heads: Mapping[str, bool], cells: Callable[[Row], Sequence[str]], width: int | None) -> list[str]:
     """Return rows as the lines of a table, with a section per workload and precision, sorted by speed.
 
     `heads` maps column titles to whether they are aligned to the right.

@@ -36,7 +36,7 @@ class EngineProcess:
 
         Raises
         ------
-        EngineError
+        ProcessError
             The engine failed, or took longer.
         """
         steps = min(MAX_STEPS, max(1, math.ceil(TURN_MS / max(self.step_ms, 1e-3))))

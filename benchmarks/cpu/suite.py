@@ -13,10 +13,11 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.equality import WHOLE, WHOLE_ROUNDED, difference, gradient_error
 from snnc.benchmarks.cpu.oracle import Check, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
-from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
+from snnc.benchmarks.cpu.process import SECONDS, Process
 from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.subprocesses import ProcessError
 from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
@@ -102,7 +103,7 @@ def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[
     for variant in entry.variants:
         try:
             runner = _start(entry, variant, files, threads, trials=TRIALS if len(entry.variants) > 1 else 1)
-        except EngineError as error:
+        except ProcessError as error:
             reasons.append(f"{variant}: {error}" if len(entry.variants) > 1 else str(error))
             continue
         report(f"{entry.engine} {entry.mode}, {variant}: numbers equal, about {min(runner.medians):.3g} ms")
@@ -141,7 +142,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
 
     Raises
     ------
-    EngineError
+    ProcessError
         The numbers differ, or the engine failed.
     """
     entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
@@ -151,7 +152,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
     error = 0.0 if wrong else gradient_error(answer, expected)
     answer.unlink()
     if wrong:
-        raise EngineError(f"its numbers differ: {wrong}")
+        raise ProcessError(f"its numbers differ: {wrong}")
     return error
 
 
@@ -160,7 +161,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
 
     Raises
     ------
-    EngineError
+    ProcessError
         The engine failed or took longer, or its loss differs.
     """
     begin = time.perf_counter()
@@ -170,7 +171,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     entry = process.entry
     limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
     if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
-        raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
+        raise ProcessError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]
     return runner
@@ -190,7 +191,7 @@ def take_turns(
         for runner in alive[shift:] + alive[:shift]:
             try:
                 runner.turn(seconds)
-            except EngineError as error:
+            except ProcessError as error:
                 lost.append((runner, str(error)))
                 alive = [other for other in alive if other is not runner]
     for runner in list(alive):

@@ -49,7 +49,7 @@ def summary_lines(rows: Sequence[Row]) -> list[str]:
         if one["best"] is None:
             continue
         parts = [] if one["times_snntorch"] is None else [f"{one['times_snntorch']:.1f} x snnTorch"]
-        parts += [] if one["times_eager"] is None else [f"{one['times_eager']:.1f} x the same, eager"]
+        parts += [] if one["times_eager"] is None else [f"{one['times_eager']:.1f} x snnTorch, eager"]
         parts.append(f"{one['times_best']:.1f} x the best other ({one['best']})")
         memory = [] if one["memory_of_best"] is None else [f"memory {one['memory_of_best']:.2f} of {one['best']}"]
         if one["least"] != one["best"] and one["memory_of_least"] is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc
+from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, relative_to_snnc, workload_name
 from snnc.benchmarks.cpu.summary import summary_lines
 
 _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MiB", "mem/snnc", "loss")
@@ -18,7 +18,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     notes = {f"{r['engine']}: {r['note']}": None for r in rows if r["note"]}
     text += ["", *summary_lines(rows), ""] if rows else []
     text += [*notes]
-    text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
+    text += [f"left out: {workload_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         "all numbers are measured. ms: median of one training step; turns ±: between the medians of the fastest and the slowest turn; "
@@ -30,7 +30,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
 def _cells(rows: Sequence[Row], row: Row) -> list[str]:
     spread = 50 * row["ms_spread"] / row["ms_median"]
     return [
-        _name(row),
+        workload_name(row),
         row["engine"],
         row["mode"],
         row["variant"],
@@ -46,7 +46,3 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
 
 def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:.2f} x"
-
-
-def _name(row: Row) -> str:
-    return f"{row['workload']} {100 * row['density']:g} %"

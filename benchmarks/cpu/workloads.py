@@ -19,7 +19,7 @@ LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
 """Neurons in the comparison of numbers for workloads of a single layer."""
 GRADIENT_WINDOW: Final = -0.36
-"""Lower end of the gradient window in mode "window", in units of the membrane."""
+"""Lower end of the gradient window in mode "window", relative to the threshold."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Workload:
         return replace(self, steps=min(steps, self.steps), batch=min(batch, self.batch))
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the workload as JSON data."""
         layers = [
             ["dense", x.neurons, x.recurrent] if isinstance(x, DenseLayer) else ["conv", x.channels, x.kernel, x.pool] for x in self.layers
         ]

@@ -94,12 +94,12 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Ste
 
 
 def neurons(workload: Workload) -> list[int]:
-    """Neurons of each hidden layer, and of the readout."""
+    """Return the number of neurons of each hidden layer, and of the readout."""
     return [math.prod(shape) for shape in workload.shapes()[1:]] + ([workload.classes] if workload.classes else [])
 
 
 def parameters(workload: Workload) -> int:
-    """Weights and biases."""
+    """Return the number of weights and biases."""
     found = 0
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         if isinstance(layer, ConvLayer):

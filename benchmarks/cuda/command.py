@@ -36,7 +36,7 @@ FIRST_STEP_S: Final = 60.0
 """Default time limit of a variant's first step, in seconds."""
 
 
-def device_at_hand() -> tuple[str, Gpu]:
+def available_device() -> tuple[str, Gpu]:
     """Return the kind of device, ``"cuda"`` or ``"cpu"`` (in a check), and the device for which bounds are computed.
 
     Raises
@@ -118,7 +118,7 @@ def run_suite(
         raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
     if options.ways not in WAYS:
         raise BenchError(f"--ways {options.ways} is neither {' nor '.join(WAYS)}.")
-    device, gpu = device_at_hand()
+    device, gpu = available_device()
     times = MEASURED if device == "cuda" else STAND_IN
     machine = {
         "GPU": gpu.name if device == "cuda" else "none",

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from snnc.benchmarks.cpu.engine import ENTRIES, MODES, ROUNDED, Entry, entries
-from snnc.benchmarks.cpu.engines import torch_variants
+from snnc.benchmarks.cpu.engine import ENTRIES, GRAPHED, MODES, ROUNDED, Entry, entries
 from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE
 from snnc.errors import BenchError
 
@@ -26,8 +25,8 @@ _ROUNDED: Final = {
 }
 _TORCH_NOTES: Final = {
     "tf32": "TF32 is on in cuBLAS and cuDNN",
-    "bfloat16": "autocast; membranes are float32",
-    "float16": f"autocast and a loss scale of {LOSS_SCALE['float16']:g}; membranes are float32",
+    "bfloat16": "autocast; membrane potentials are float32",
+    "float16": f"autocast and a loss scale of {LOSS_SCALE['float16']:g}; membrane potentials are float32",
 }
 _JAX_NOTES: Final = {
     "tf32": "matmul precision tensorfloat32",
@@ -38,7 +37,7 @@ _MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "de
 """JAX_DEFAULT_MATMUL_PRECISION; products of 16-bit factors need no more."""
 _SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
 _COMPILED: Final = "compiled"
-_TORCH: Final = ("eager", _COMPILED, torch_variants.GRAPHED)
+_TORCH: Final = ("eager", _COMPILED, GRAPHED)
 _TRITON: Final = "triton"
 _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later, so the neuron is written as one of its stateful layers"
 
@@ -104,10 +103,10 @@ def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Ent
     Raises
     ------
     BenchError
-        An engine or a mode does not exist, or nothing is left.
+        An engine or a mode does not exist, or no line remains.
     """
     found = entries(engines, among, "cuda")
     left = tuple(e for e in found if e.precision in chosen or f"{e.engine}:{e.mode}" in engines)
     if not left:
-        raise BenchError(f"no engine is left in the precisions {', '.join(chosen) or 'of an empty --precision'}.")
+        raise BenchError(f"no requested engine runs in the precision {' or '.join(chosen) or '(none given)'}.")
     return left

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.process import EngineError, Process
+from snnc.benchmarks.cpu.process import Process
 from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.suite import Files, compare, opened
 from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
+from snnc.benchmarks.subprocesses import ProcessError
 
 TRIAL_TURNS: Final = 2
 TRIAL_S: Final = 20.0
@@ -70,7 +71,7 @@ class BenchLine:
 
     @property
     def waiting(self) -> list[str]:
-        """Variants that are yet to be started."""
+        """Variants that have not been started."""
         requested = self.entry.variants if self.choice is None else (self.choice.way,)
         return [way for way in requested if way not in self.left_out and way not in self.runners]
 
@@ -109,7 +110,7 @@ def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> 
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
         _choose(todo, settings.ways)
         for task in again:
-            _start_alone(task, files, settings)
+            _record(task, _first_step(_begin(task, settings), files, settings))
         _choose(todo, settings.ways)
         _compare(todo, files, settings)
         for one in todo:
@@ -121,8 +122,8 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
     """Start variants in parallel, except those that time kernels while they compile; return those that lacked memory."""
     again: list[Task] = []
 
-    def record(task: Task, found: EngineProcess | EngineError) -> None:
-        if isinstance(found, EngineError) and any(words in str(found).lower() for words in _NO_ROOM):
+    def record(task: Task, found: EngineProcess | ProcessError) -> None:
+        if isinstance(found, ProcessError) and any(words in str(found).lower() for words in _NO_ROOM):
             again.append(task)
         else:
             _record(task, found)
@@ -138,28 +139,24 @@ def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list
     return again
 
 
-def _start_alone(task: Task, files: Files, settings: SuiteSettings) -> None:
-    _record(task, _first_step(_begin(task, settings), files, settings))
-
-
-def _begin(task: Task, settings: SuiteSettings) -> Process | EngineError:
+def _begin(task: Task, settings: SuiteSettings) -> Process | ProcessError:
     try:
         return Process(task[0].entry, task[1], settings.threads, settings.device)
-    except EngineError as error:
+    except ProcessError as error:
         return error
 
 
-def _first_step(process: Process | EngineError, files: Files, settings: SuiteSettings) -> EngineProcess | EngineError:
-    if isinstance(process, EngineError):
+def _first_step(process: Process | ProcessError, files: Files, settings: SuiteSettings) -> EngineProcess | ProcessError:
+    if isinstance(process, ProcessError):
         return process
     try:
         return opened(process, files, settings.first_step_s)
-    except EngineError as error:
+    except ProcessError as error:
         process.close()
         return error
 
 
-def _record(task: Task, found: EngineProcess | EngineError) -> None:
+def _record(task: Task, found: EngineProcess | ProcessError) -> None:
     line, way = task
     if isinstance(found, EngineProcess):
         line.runners[way] = found
@@ -184,7 +181,7 @@ def _try(one: BenchLine) -> None:
                 for _ in range(TRIAL_TURNS):
                     runner.turn(TRIAL_S)
                 one.trial_ms[way] = min(runner.medians)
-        except EngineError as error:
+        except ProcessError as error:
             one.end(way, str(error))
 
 
@@ -196,7 +193,7 @@ def _compare(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) 
         runner = task[0].runners[task[1]]
         try:
             runner.gradient_error = compare(runner.process, files, settings.first_step_s)
-        except EngineError as error:
+        except ProcessError as error:
             return str(error)
         return ""
 

@@ -18,20 +18,18 @@ those of the predictions, its time is omitted and the difference is given instea
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
 from snnc.benchmarks.conditions import Conditions, conditions_differ
-from snnc.benchmarks.cuda.command import device_at_hand
+from snnc.benchmarks.cuda.command import available_device
 from snnc.benchmarks.cuda.predicted import predicted_step
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, names
 from snnc.benchmarks.patterns import matching
+from snnc.benchmarks.subprocesses import ProcessError, run_module
 from snnc.benchmarks.suites import CLOCKS, SECONDS
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu")
@@ -80,7 +78,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
 def reason_without_gpu() -> str:
     """Return why nothing is measured; "" if there is a device, or if the CPU replaces it."""
     try:
-        device_at_hand()
+        available_device()
     except (GpuMissingError, NvccMissingError) as error:
         return f"no GPU: {error.text}" if isinstance(error, GpuMissingError) else error.text
     return ""
@@ -99,14 +97,9 @@ def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[s
 def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
     """Run a module and return the JSON of its last line; only a ``reason`` if it fails or takes longer than `seconds`."""
     try:
-        done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"reason": f"took longer than {seconds:.0f} s"}
-    printed = done.stdout.splitlines()
-    if done.returncode or not printed:
-        return {"reason": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(printed[-1])
-    return found
+        return run_module(module, arguments, seconds)
+    except ProcessError as error:
+        return {"reason": str(error)}
 
 
 def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

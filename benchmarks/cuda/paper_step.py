@@ -22,7 +22,7 @@ from snnc.backends.cuda.engine import CudaEngine, open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.conditions import Conditions
-from snnc.benchmarks.cuda.command import device_at_hand
+from snnc.benchmarks.cuda.command import available_device
 from snnc.benchmarks.matched import conditions_of, drawn_inputs, drawn_labels, weight_labels
 from snnc.benchmarks.nets import benchmark
 from snnc.compiler.files.temporary import temporary_folder
@@ -35,7 +35,7 @@ CHECKED: Final = (6, 2)
 EQUAL: Final = 1e-3
 """Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
-"""Number of problems that are tried, because a neuron whose membrane is within rounding of its threshold may spike in one program only."""
+"""Number of problems that are tried: if rounding decides whether a neuron reaches its threshold, it may spike in one program only."""
 UNTIMED, TIMED = 3, 20
 
 
@@ -53,7 +53,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     ArithmeticError
         The numbers differ from those of the reference.
     """
-    kind, gpu = device_at_hand()
+    kind, gpu = available_device()
     program = case.program()
     with temporary_folder("snnc-bench-") as folder:
         engine = open_engine(emit_cuda(program, Path(folder) / "project", case.steps, case.batch))

@@ -7,14 +7,9 @@ from typing import Any, Final
 
 from snnc.backends.cuda.network import launches_of
 from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
-from snnc.benchmarks.cpu.network import network, training
-from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cpu.oracle import program_of
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.lowering.lower import lower
-from snnc.compiler.neurons.surrogates.library import parse_surrogate
-from snnc.options.optimizers import parse_optimizer
 
 
 @dataclass(frozen=True)
@@ -23,7 +18,7 @@ class Peer:
 
     workload: str
     milliseconds: float
-    asked: float
+    speedup: float
 
 
 PEERS: Final = (
@@ -43,18 +38,6 @@ def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, An
     return {"card": H100.name, "ms": 1e3 * seconds_of(found, H100)}
 
 
-def program_of(workload: Workload) -> StepProgram:
-    """Return the training step of a workload, as the suite compiles it."""
-    given = training(workload)
-    return lower(
-        network(workload).graph(),
-        loss=parse_loss(given["loss"]),
-        optimizer=parse_optimizer(given["optimizer"]),
-        surrogate=parse_surrogate(given["surrogate"]),
-        steps=workload.steps,
-    )
-
-
 def lines() -> list[str]:
     """Return the table in Markdown."""
     found = [
@@ -65,7 +48,7 @@ def lines() -> list[str]:
     for peer in PEERS:
         workload = workloads[peer.workload]
         own = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
-        found.append(f"| {peer.workload} | {own:.3g} | {peer.milliseconds:.3g} | {peer.milliseconds / own:.2g} | {peer.asked:g} |")
+        found.append(f"| {peer.workload} | {own:.3g} | {peer.milliseconds:.3g} | {peer.milliseconds / own:.2g} | {peer.speedup:g} |")
     return found
 
 

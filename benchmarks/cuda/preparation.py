@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
-from snnc.benchmarks.cpu.process import EngineError, Process
+from snnc.benchmarks.cpu.process import Process
 from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation_process import NUMBERS, PROBLEM, PROJECT, prepare, read_files
+from snnc.benchmarks.subprocesses import ProcessError
 
 _THREADS: Final = 2
 _FEW_THREADS: Final = dict.fromkeys(
@@ -42,7 +43,7 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
         try:
             with Process(entry, entry.variants[0], processors(), device) as process:
                 return process.versions
-        except EngineError as error:
+        except ProcessError as error:
             return str(error)
 
     modules = {entry.module: entry for entry in entries}
@@ -104,7 +105,7 @@ def prepare_workloads(
 
 
 def _programs(lines: Sequence[BenchLine]) -> list[str]:
-    """Modes of snnc that need a separate program."""
+    """Return the modes of snnc that need a separate program."""
     modes = [one.entry.mode for one in lines if one.entry.engine == "snnc"]
     return list(dict.fromkeys("exact" if mode in ("events", "checkpoint") else mode for mode in modes))
 
@@ -121,6 +122,6 @@ def _failure(future: Future[Any]) -> str:
     error = future.exception()
     if error is None:
         return ""
-    if isinstance(error, EngineError):
+    if isinstance(error, ProcessError):
         return str(error)
     raise error

@@ -16,7 +16,6 @@ in the folder.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,9 +26,9 @@ import numpy as np
 from snnc.benchmarks.conditions import Conditions
 from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
-from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.suite import CHECKED_PROBLEM, WHOLE_PROBLEM, Files
 from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.subprocesses import run_module
 from snnc.data.arrays import read_arrays
 
 PROBLEM: Final = "problem"
@@ -45,19 +44,11 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
 
     Raises
     ------
-    EngineError
+    ProcessError
         The process failed.
     """
-    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparation_process", what, str(folder), mode]
-    given = json.dumps(workload.to_data())
-    try:
-        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise EngineError(f"took longer than {SECONDS:.0f} s") from None
-    if done.returncode:
-        raise EngineError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    arguments, given = [what, str(folder), mode], json.dumps(workload.to_data())
+    return run_module("snnc.benchmarks.cuda.preparation_process", arguments, SECONDS, given=given, environment=environment)
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:

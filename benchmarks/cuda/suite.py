@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.runner import MAX_STEPS, EngineProcess
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import consumed_joules, used_bytes
 from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings, ready
+from snnc.benchmarks.subprocesses import ProcessError
 
 TURN_S: Final = 60.0
 """Time limit of an engine's turn, in seconds."""
@@ -88,7 +88,7 @@ def joules_per_step(runner: EngineProcess) -> float | None:
     try:
         while time.monotonic() < started + ENERGY_S:
             steps += len(runner.process.ask("turn", TURN_S, untimed=0, steps=turn)["ms"])
-    except EngineError:
+    except ProcessError:
         return None
     end = consumed_joules()
     return None if end is None else (end - begin) / steps

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, ratios_by_turn, relative_to_snnc
+from snnc.benchmarks.cpu.rows import Row, grouped, mebibytes, ratios_by_turn, relative_to_snnc, workload_name
 from snnc.benchmarks.cuda.command import MEASURED
 
 _MIN_WIDTH: Final = 170
@@ -20,7 +20,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text = grouped(rows, heads, lambda row: _cells(rows, row), max(width or 0, _MIN_WIDTH))
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]
     text += [_way(row) for row in rows if row["chosen"]["trial_ms"] or row["chosen"]["left_out"]]
-    text += [f"left out: {_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
+    text += [f"left out: {workload_name(r)}, {r['engine']} {r['mode']}: {r['reason']}" for r in left_out]
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         f"ms: median of a training step, {machine['times']}; p10-p90: of time/snnc, turn by turn; "
@@ -35,7 +35,7 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
     over = relative_to_snnc(rows, row, "ms_median")
     measured = row["times"] == MEASURED
     return [
-        _name(row),
+        workload_name(row),
         str(row["batch"]),
         row["precision"],
         row["engine"],
@@ -60,12 +60,8 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 def _way(row: Row) -> str:
-    """The chosen variant and the reason for the choice: times of the trial, reasons of omitted variants."""
+    """Return the chosen variant and the reason for the choice: times of the trial, reasons of omitted variants."""
     chosen = row["chosen"]
     others = [f"{way} {ms:.4g} ms" for way, ms in chosen["trial_ms"].items() if way != row["variant"]]
     aside = [f"{way} left out ({reason})" for way, reason in chosen["left_out"].items()]
-    return f"{_name(row)}, {row['engine']} {row['mode']}: {row['variant']} by {chosen['by']}; {', '.join([*others, *aside])}"
-
-
-def _name(row: Row) -> str:
-    return f"{row['workload']} {100 * row['density']:g} %"
+    return f"{workload_name(row)}, {row['engine']} {row['mode']}: {row['variant']} by {chosen['by']}; {', '.join([*others, *aside])}"

@@ -26,12 +26,13 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
         *_broadcast_ids(machine),
         _weight_gradients(machine),
         _input_gradients(machine),
-        *_reduce(machine),
+        _first_stage(machine),
+        _second_stage(machine),
     )
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Slices of the ids and counts that each layer read and wrote, its state, and the gradient of the readout, one after another."""
+    """Slice the ids and counts that each layer read and wrote, its state, and the gradient of the readout, one after another."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):
@@ -48,9 +49,9 @@ def _slice(machine: Machine) -> Superstep:
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
-    """An elementwise product for each layer, one after another."""
-    sizes = [machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
-    compute = max(sum(machine.broadcast_elementwise(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
+    """Multiply the state gradient of each layer by a number, one after another."""
+    layers = range(len(machine.net.layers))
+    compute = machine.one_by_one([machine.broadcast_elementwise(machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
 
 
@@ -75,7 +76,7 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _row_pieces(machine: Machine, capacity: int) -> int:
-    """Number of tiles that store the ids of one sample of one step."""
+    """Return the number of tiles that store the ids of one sample of one step."""
     return ceil_div(capacity, slice_share(machine.net.batch * capacity, machine.tiles))
 
 
@@ -96,9 +97,9 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _copy_state_gradients(machine: Machine) -> Superstep:
-    """Copies of the state gradient for scaling, for each layer, one after another."""
-    sizes = [FLOAT * machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
-    compute = max(sum(machine.local_copy(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
+    """Copy the state gradient of each layer for scaling, one after another."""
+    layers = range(len(machine.net.layers))
+    compute = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
 
 
@@ -141,12 +142,6 @@ def _input_gradients(machine: Machine) -> Superstep:
 # ---- reduction of the input gradients over the tiles of a layer -------------------------------------------------------
 
 
-def _reduce(machine: Machine) -> tuple[Superstep, ...]:
-    """Two stages: groups of B/2 tiles, a vertex for each group, sample and entry; then the groups, by PopLibs."""
-    first, second = _first_stage(machine), _second_stage(machine)
-    return (first, second)
-
-
 def groups(batch: int, tiles: int) -> tuple[int, int]:
     """Return the number of groups of tiles and the size of the largest: the last one takes the remainder.
 
@@ -160,7 +155,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
 
 
 def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
-    """Tiles of `chip` for the first stage of each layer, in proportion to ``tiles^0.8 K B``, rounded down."""
+    """Return the tiles of `chip` for the first stage of each layer, in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
         for i in machine.layout.layers_of(chip)

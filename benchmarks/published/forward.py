@@ -108,13 +108,19 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
 
 def _write_histories(machine: Machine) -> tuple[Superstep, ...]:
     """Write the state, the ids and the counts of each layer into their histories, one after another."""
-    net, found = machine.net, []
-    for what in ("state", "ids", "counts"):
-        sizes = {
-            "state": [net.batch * machine.per_tile(i) for i in range(len(net.layers))],
-            "ids": [slice_share(net.batch * layer.capacity, machine.tiles) for layer in net.layers],
-            "counts": [slice_share(FLAGS * net.batch, machine.tiles)] * len(net.layers),
-        }[what]
-        compute = max(sum(machine.dynamic(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
-        found.append(machine.step(f"keep {what}", "dynamic slices", "forward", compute=compute, programs=machine.serial))
-    return tuple(found)
+    net = machine.net
+    written = {
+        "state": [net.batch * machine.per_tile(i) for i in range(len(net.layers))],
+        "ids": [slice_share(net.batch * layer.capacity, machine.tiles) for layer in net.layers],
+        "counts": [slice_share(FLAGS * net.batch, machine.tiles)] * len(net.layers),
+    }
+    return tuple(
+        machine.step(
+            f"keep {what}",
+            "dynamic slices",
+            "forward",
+            compute=machine.one_by_one([machine.dynamic(size) for size in sizes]),
+            programs=machine.serial,
+        )
+        for what, sizes in written.items()
+    )

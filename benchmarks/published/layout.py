@@ -56,7 +56,7 @@ class PublishedLayout:
         return self.ranges[-1].chip + 1
 
     def layers_of(self, chip: int) -> tuple[int, ...]:
-        """Layers on `chip`."""
+        """Return the layers on `chip`."""
         return tuple(i for i, where in enumerate(self.ranges) if where.chip == chip)
 
 
@@ -86,12 +86,12 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
             return _with_compaction(net, target, ranges)
     raise PublishedLayoutError(
         f"{net.name!r} has {len(net.layers)} layers, and {target.name} {target.chips} chip(s) with {target.tiles_per_chip} tiles of "
-        f"{target.workers} workers: no layer may share a tile or straddle chips, so they find no room. Take a target with more tiles."
+        f"{target.workers} workers: no layer may share a tile or straddle chips, so they do not fit. Choose a target with more tiles."
     )
 
 
 def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
-    """Fill chip after chip; None if they do not suffice."""
+    """Fill chip after chip; return None if they do not suffice."""
     found, chip, used = [], 0, 0
     for layer in net.layers:
         tiles = ceil_div(layer.neurons, neurons)
@@ -106,7 +106,7 @@ def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...
 
 
 def usable_tiles(target: Target, chip: int) -> int:
-    """Usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
+    """Return the usable tiles of a chip; the first tile of the first chip is reserved for scalars."""
     return target.tiles_per_chip - (chip == 0)
 
 
@@ -118,7 +118,7 @@ def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...
 
 
 def spread_factor(neurons: int, workers: int) -> int:
-    """Tiles that share the compaction of one sample and threshold, about 64 neurons per worker.
+    """Return the number of tiles that share the compaction of one sample and threshold, about 64 neurons per worker.
 
     ``determine_layerwise_tile_spread_factor``; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586, 1 for 10.
     """
@@ -135,20 +135,20 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def slice_share(elements: int, tiles: int) -> int:
-    """Elements of one time step on a tile of a tensor that is sliced in time (``popops::createSliceableTensor`` without a grain)."""
+    """Return the elements of a time step on a tile of a tensor sliced in time (``popops::createSliceableTensor`` without a grain)."""
     return ceil_div(elements, tiles)
 
 
 def slice_pieces(elements: int, tiles: int) -> int:
-    """Number of tiles with elements of one time step of such a tensor."""
+    """Return the number of tiles with elements of one time step of such a tensor."""
     return ceil_div(elements, slice_share(elements, tiles))
 
 
 def linear_share(elements: int, tiles: int) -> int:
-    """Elements on a tile of a linearly mapped tensor of 4-byte elements, in pairs (``poputil::calcLinearTileMapping``)."""
+    """Return the elements on a tile of a linearly mapped tensor of 4-byte elements, in pairs (``poputil::calcLinearTileMapping``)."""
     return max(LINEAR_BYTES // 4, 2 * ceil_div(ceil_div(elements, tiles), 2))
 
 
 def linear_pieces(elements: int, tiles: int) -> int:
-    """Number of tiles with elements of such a tensor."""
+    """Return the number of tiles with elements of such a tensor."""
     return ceil_div(elements, linear_share(elements, tiles))

@@ -106,16 +106,16 @@ class Machine:
 
     @property
     def serial(self) -> int:
-        """Layers of the fullest chip, whose operations run one after another."""
+        """Largest number of layers on one chip; their operations run one after another."""
         return max(len(self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     def per_tile(self, layer: int) -> int:
-        """Neurons of `layer` on a full tile."""
+        """Return the neurons of `layer` on a full tile."""
         where = self.layout.ranges[layer]
         return -(-self.net.layers[layer].neurons // where.tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
-        """K, n0 and n1 of the spikes that `layer` reads."""
+        """Return K, n0 and n1 of the spikes that `layer` reads."""
         if layer == 0:
             return self.net.input_capacity, self.net.input_spikes, self.net.input_spikes
         before = self.net.layers[layer - 1]
@@ -128,40 +128,44 @@ class Machine:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def vertices(self, number: float, cycles: float) -> float:
-        """Tile cycles of equal vertices; even a single one takes `workers` tile cycles per instruction."""
+        """Return the tile cycles of equal vertices; even a single one takes `workers` tile cycles per instruction."""
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:
-        """Tile cycles of an fp32 PopLibs operation on `values` of a tile; `cycles` worker cycles for two of them."""
+        """Return the tile cycles of an fp32 PopLibs operation on `values` of a tile; `cycles` worker cycles for two of them."""
         workers = self.target.workers
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 
     def broadcast_elementwise(self, values: float) -> float:
-        """As :meth:`elementwise`, with a broadcast second operand, which naive code first copies."""
+        """Return the tile cycles of :meth:`elementwise` with a broadcast second operand, which naive code first copies."""
         share = {"naive": 1.0, "ideal": 0.0, "mean": 0.5}[self.options.code]
         return self.elementwise(values) + share * self.local_copy(FLOAT * values)
 
     @staticmethod
     def local_copy(size: float) -> float:
-        """Tile cycles of a copy of `size` bytes within a tile."""
+        """Return the tile cycles of a copy of `size` bytes within a tile."""
         return LOCAL_COPY + size / LOCAL_COPY_BYTES
 
     @staticmethod
     def dynamic(values: float) -> float:
-        """Tile cycles of a 1-D dynamic slice or update of `values` on a tile (numbers from PopLibs' codelet)."""
+        """Return the tile cycles of a 1-D dynamic slice or update of `values` on a tile (numbers from PopLibs' codelet)."""
         return max(403.0, 25 + 6 * (39 + 24 + 2 * (math.ceil(values / 6) // 2)))
 
     def exchange(self, moved: Exchange) -> float:
-        """Tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
+        """Return the tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
         rate = self.target.exchange_bytes_per_cycle
         each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
         over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
         return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
 
     def barrier(self, moved: Exchange) -> float:
-        """Tile cycles of the barrier and the set-up of an exchange."""
+        """Return the tile cycles of the barrier and the set-up of an exchange."""
         sync = self.target.link_sync_cycles if moved.link else self.target.sync_cycles
         return sync + self.target.superstep_cycles - CONTROL
+
+    def one_by_one(self, cycles: Sequence[float]) -> float:
+        """Return the cycles of one operation per layer, which run one after another on each chip."""
+        return max(sum(cycles[i] for i in self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     # ---- supersteps --------------------------------------------------------------------------------------------------
 

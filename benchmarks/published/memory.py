@@ -55,7 +55,7 @@ def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
 
 
 def _spikes(machine: Machine, i: int) -> int:
-    """Ids and counts of all steps, of every layer of the chip and of the input, distributed over the chip."""
+    """Return the bytes of ids and counts of all steps, of every layer of the chip and of the input, distributed over the chip."""
     net, tiles, chip = machine.net, machine.tiles, machine.layout.ranges[i].chip
     sizes = [net.batch * net.layers[j].capacity for j in machine.layout.layers_of(chip)]
     sizes += [net.batch * net.input_capacity] * (chip == 0)
@@ -63,7 +63,7 @@ def _spikes(machine: Machine, i: int) -> int:
 
 
 def _buffer(machine: Machine, i: int) -> int:
-    """The largest received buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
+    """Return the largest received buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
     crowd = machine.layout.crowding[machine.layout.ranges[i].chip]
     sums = 0

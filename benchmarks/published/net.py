@@ -44,7 +44,7 @@ class PublishedLayer:
         if not 0 <= self.spikes <= self.gradients <= self.capacity:
             raise PublishedOptionError(
                 f"a layer holds n0 = {self.spikes:g} spikes and n1 = {self.gradients:g} entries in K = {self.capacity} places; "
-                "they obey 0 <= n0 <= n1 <= K."
+                "it must be 0 <= n0 <= n1 <= K."
             )
 
 
@@ -83,7 +83,7 @@ class PublishedNet:
         if self.inputs < 1 or not 1 <= self.input_capacity <= self.inputs or not 0 <= self.input_spikes <= self.input_capacity:
             raise PublishedOptionError(
                 f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes per step in {self.input_capacity} places; "
-                "they obey 0 <= spikes <= places <= inputs."
+                "it must be 0 <= spikes <= places <= inputs."
             )
         if self.steps < 2:
             raise PublishedOptionError(f"{self.name!r} has {self.steps} step(s); the published program runs 2 or more.")

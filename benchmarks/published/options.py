@@ -81,14 +81,14 @@ class LoopCost:
     branches: float = 0
 
     def cycles(self, code: CodeGeneration, *, loops: bool = True) -> float:
-        """Worker cycles of an iteration; `loops` False omits the branch back."""
+        """Return the worker cycles of an iteration; `loops` False omits the branch back."""
         naive = self.loads + self.stores + self.arithmetic + self.integer + self.branches + loops
         ideal = max(self.loads + self.stores + self.branches, self.arithmetic)
         return {"naive": naive, "ideal": ideal, "mean": (naive + ideal) / 2}[code]
 
 
 def prologue(fields: int, code: CodeGeneration) -> float:
-    """Worker cycles of a vertex outside its loops: it loads each field; naive code also checks or dereferences each."""
+    """Return the worker cycles of a vertex outside its loops: it loads each field; naive code also checks or dereferences each."""
     return {"naive": 2.0 * fields, "ideal": 1.0 * fields, "mean": 1.5 * fields}[code]
 
 

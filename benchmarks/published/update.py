@@ -21,22 +21,17 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
     return (
         _host(machine),
         _casts(machine),
-        machine.step("zero private gradients", "update", "update", compute=_serial(machine, zeroed), runs=1, programs=machine.serial),
+        machine.step("zero private gradients", "update", "update", compute=machine.one_by_one(zeroed), runs=1, programs=machine.serial),
         machine.step("sum private gradients", "update", "update", compute=machine.elementwise(PRIVATE_COPIES * max(weights)), runs=1),
         machine.step(
             "optimiser",
             "update",
             "update",
-            compute=_serial(machine, [machine.elementwise(n, optimiser) for n in weights]),
+            compute=machine.one_by_one([machine.elementwise(n, optimiser) for n in weights]),
             runs=1,
             programs=machine.serial,
         ),
     )
-
-
-def _serial(machine: Machine, cycles: list[float]) -> float:
-    """Return the cycles of operations on one layer each, which run one after another on each chip."""
-    return max(sum(cycles[i] for i in machine.layout.layers_of(chip)) for chip in range(machine.layout.chips))
 
 
 def _host(machine: Machine) -> Superstep:

@@ -50,6 +50,7 @@ class Claim:
 
 
 NOTHING: Final = Verdict("cannot be said here", "No row that it needs has run.")
+UNMEASURED: Final = Verdict("cannot be said here", "Neither an IPU nor the paper's GPU was measured.")
 GPU_NET: Final = "logged-h2-a5"
 """The network of the paper's grid that was measured on a GPU."""
 
@@ -237,11 +238,6 @@ def _neuron_models(results: Results) -> Verdict:
     )
 
 
-def _mixed_precision(results: Results) -> Verdict:
-    del results
-    return Verdict("cannot be said here", "Neither an IPU nor the paper's GPU was measured.")
-
-
 def _device(step: MeasuredStep) -> str:
     return f"{step.device}, {step.date}"
 
@@ -254,7 +250,7 @@ CLAIMS: Final[tuple[Claim, ...]] = (
     Claim("2311.04386", "a massive advantage of sparse activations on IPUs over GPUs", "gpu", _tuned_gpu),
     Claim("2311.04386", "promising trends on one and several IPUs, to 188,284 neurons and 184 M weights", "scaling", _scales),
     Claim("2311.04386", "the timings of the published log", "layers", _log_is_met),
-    Claim("2211.10725", "up to 10x over CUDA in mixed precision", "neuron-models", _mixed_precision),
+    Claim("2211.10725", "up to 10x over CUDA in mixed precision", "neuron-models", lambda _: UNMEASURED),
     Claim("2211.10725", "throughput across a suite of neuron models (about 60,000 samples/s for Leaky)", "neuron-models", _neuron_models),
     Claim("2211.10725", "half precision reduces the time of training", "precision", _half_precision),
     Claim("2211.10725", "population codes replace sequential steps", "population-codes", _population_codes),

@@ -81,21 +81,21 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
 
 def _finished(rows: Sequence[Row], store: RowsFile, jobs: int) -> Iterator[Row]:
     """Run rows, `jobs` at a time, then those that measure a time, one by one; yield each row once its result is stored."""
-    one_writes = Lock()
+    write_lock = Lock()
 
-    def kept(row: Row) -> Row:
+    def run_and_store(row: Row) -> Row:
         result = run_row(row, SECONDS)
-        with one_writes:
+        with write_lock:
             store.add(row.key, result)
         return row
 
     pool = ThreadPoolExecutor(jobs)
     try:
-        for done in as_completed([pool.submit(kept, row) for row in rows if row.work not in TIMED]):
+        for done in as_completed([pool.submit(run_and_store, row) for row in rows if row.work not in TIMED]):
             yield done.result()
     finally:
         pool.shutdown(cancel_futures=True)
-    yield from (kept(row) for row in rows if row.work in TIMED)
+    yield from (run_and_store(row) for row in rows if row.work in TIMED)
 
 
 def _page(folder: Path, figures: Sequence[Figure], store: RowsFile, wanted: Sequence[str], quick: bool) -> Path:

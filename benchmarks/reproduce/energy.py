@@ -7,10 +7,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
+from snnc.benchmarks.matched import matched_problem
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.driver.activity import measure_activity
 
+ENERGY_NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "logged-h2-a5")
+QUICK_NETS: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
+COUNTED: Final = {True: "of spikes", False: "of all values"}
+"""Which products are counted: those of spikes only, or those of all values."""
 LANES: Final = 8
 """float32 numbers of a vector instruction (AVX2)."""
 HISTORY_ROLES: Final = ("state", "output", "saved")
@@ -90,6 +96,23 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
     histories = sum(math.prod(buffer.shape) for buffer in stored)
     parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
     return 2.0 * histories * steps * batch + 2.0 * 4 * parameters
+
+
+def count_energy(name: str) -> dict[str, Any]:
+    """Count the products of a training step, first for spikes only, then for all values, and the words moved to and from main memory."""
+    problem = matched_problem(name)
+    program, steps, batch = problem.program, problem.options.steps or 1, problem.options.batch or 1
+    activity = measure_activity(program, problem.inputs, name).mean
+    found: dict[str, Any] = {"net": name, "moved_words": moved_words(program, steps, batch)}
+    for events, words in COUNTED.items():
+        work = synaptic_work(program, activity, steps, batch, events=events)
+        found |= {f"accumulates {words}": work.accumulates, f"multiplications {words}": work.multiplications}
+    return found
+
+
+def counts_of(row: Mapping[str, Any], *, events: bool) -> SynapticWork:
+    """Return the counts of a row of :func:`count_energy`."""
+    return SynapticWork(row[f"accumulates {COUNTED[events]}"], row[f"multiplications {COUNTED[events]}"])
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:

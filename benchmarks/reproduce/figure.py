@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +20,11 @@ def why_missing(result: Mapping[str, Any]) -> str:
     """Return the reason why a row has no number: snnc's message (it does not fit), or the failure of its process; "" if it has one."""
     message = str(result.get("error", "")).split(" Try ")[0]
     return message or (f"no result: {result['failed']}" if "failed" in result else "")
+
+
+def spread_note(accuracy: Sequence[float], seeds: int) -> str:
+    """Return the smallest and the largest of accuracies between 0 and 1, and the number of seeds, as text."""
+    return f"{100 * min(accuracy):.1f} to {100 * max(accuracy):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Row:
     def key(self) -> str:
         """Identifier of the row in files: the same text for the same work."""
         return f"{self.work} {json.dumps(dict(self.given), sort_keys=True)}"
+
+
+def first_result(results: Results, row_of: Callable[[int], Row], sizes: Sequence[int]) -> tuple[int, Mapping[str, Any]] | None:
+    """Return the first of `sizes` whose row has a result, and that result; None if none has one."""
+    return next(((size, results[key]) for size in sizes if (key := row_of(size).key) in results), None)
 
 
 @dataclass(frozen=True)

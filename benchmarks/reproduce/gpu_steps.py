@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from snnc.benchmarks.cuda.predicted import predicted_step, program_of
+from snnc.benchmarks.cpu.oracle import program_of
+from snnc.benchmarks.cuda.predicted import predicted_step
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 from snnc.benchmarks.nets import benchmark, same_network
 from snnc.benchmarks.reproduce.figure import Point, Results, Row, why_missing

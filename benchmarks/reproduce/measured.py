@@ -41,6 +41,11 @@ class MeasuredStep:
     processor: str
     joules: float | None = None
 
+    @property
+    def origin(self) -> str:
+        """Device, date and commit, for the note of a point."""
+        return f"{self.device}, {self.date}, commit {self.commit}"
+
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
     """Return all measured steps."""

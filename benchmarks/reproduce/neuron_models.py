@@ -103,7 +103,7 @@ def predict_neuron_model(model: str, batch: int, target: str = "gc200", precisio
     With precision "float16" the history, the deltas of dense connections, and their weights (rounded stochastically) are float16. Kinds of
     numbers that cannot be float16 in a network stay float32: they are removed one by one until snnc accepts the rest.
     """
-    asked = {"model": model, "batch": batch, "precision": precision}
+    named = {"model": model, "batch": batch, "precision": precision}
     refused = ""
     for half in HALVES if precision == "float16" else (None,):
         given: dict[str, Any] = {} if half is None else {"precision": precision, "half": half}
@@ -115,5 +115,5 @@ def predict_neuron_model(model: str, batch: int, target: str = "gc200", precisio
             refused = error.text
             continue
         found = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
-        return asked | found | ({} if half is None else {"half": half})
-    return asked | {"error": refused}
+        return named | found | ({} if half is None else {"half": half})
+    return named | {"error": refused}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
+from snnc.benchmarks.reproduce.figure import spread_note
 from snnc.benchmarks.reproduce.stored import stored_results
 
 DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
@@ -32,11 +33,7 @@ class TrainingRuns:
     @property
     def spread(self) -> tuple[str, ...]:
         """Smallest and largest accuracy after each epoch, as text."""
-        seeds = len(self.accuracy)
-        return tuple(
-            f"{seeds} seed{'s' * (seeds > 1)}, {100 * min(epoch):.1f} to {100 * max(epoch):.1f} %"
-            for epoch in zip(*self.accuracy, strict=True)
-        )
+        return tuple(spread_note(epoch, len(self.accuracy)) for epoch in zip(*self.accuracy, strict=True))
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
@@ -46,7 +43,7 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
     for row in stored.rows:
         setting = row.get("setting", {})
         if row["data"] == data and not setting.get("validation", False):
-            groups.setdefault(row["training"], {}).setdefault(_rate(setting), []).append(row)
+            groups.setdefault(row["training"], {}).setdefault(str(setting.get("rate", "0.001")), []).append(row)
     found = {}
     for training, by_rate in groups.items():
         rate, rows = max(by_rate.items(), key=lambda item: len(item[1]))
@@ -54,7 +51,3 @@ def sparse_runs(data: str) -> dict[str, TrainingRuns]:
         accuracy = tuple(tuple(row["accuracy"][:epochs]) for row in rows)
         found[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")
     return found
-
-
-def _rate(setting: dict[str, Any]) -> str:
-    return str(setting.get("rate", "0.001"))

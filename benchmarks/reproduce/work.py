@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,12 +12,13 @@ from typing import Any, Final
 from snnc.benchmarks.matched import predict_matched
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
-from snnc.benchmarks.reproduce.energy_counts import count_energy
+from snnc.benchmarks.reproduce.energy import count_energy
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.gpu_steps import predict_gpu_step
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
 from snnc.benchmarks.reproduce.tile_map import map_tiles
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
+from snnc.benchmarks.subprocesses import ProcessError, run_module
 
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
@@ -44,17 +44,11 @@ _THREADS: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 
 def run_row(row: Row, seconds: float) -> dict[str, Any]:
     """Run `row` in a separate process, for at most `seconds`; return its result, or one with ``failed`` and the reason."""
-    command = [sys.executable, "-m", "snnc.benchmarks.reproduce.work", row.work, json.dumps(dict(row.given))]
-    surroundings = os.environ | (_THREADS if row.work not in TIMED else {})
+    environment = os.environ | (_THREADS if row.work not in TIMED else {})
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=surroundings)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"took longer than {seconds:.0f} s"}
-    printed = done.stdout.splitlines()
-    if done.returncode or not printed:
-        return {"failed": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(printed[-1])
-    return found
+        return run_module("snnc.benchmarks.reproduce.work", [row.work, json.dumps(dict(row.given))], seconds, environment=environment)
+    except ProcessError as error:
+        return {"failed": str(error)}
 
 
 if __name__ == "__main__":

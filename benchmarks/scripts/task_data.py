@@ -24,7 +24,7 @@ def latency(values: npt.NDArray[np.float64], steps: int) -> Array:
 
 
 def digits() -> tuple[Array, Labels, Array, Labels]:
-    """scikit-learn's digits of 8 x 8 pixels, brighter pixels earlier in 25 steps, dark ones never (``examples/digits/make_digits.py``)."""
+    """Return scikit-learn's 8 x 8 digits in 25 steps, bright pixels first, dark ones never (as ``examples/digits/make_digits.py``)."""
     with np.load(DIGITS) as data:
         x, y, test_x, test_y = (data[name] for name in ("x", "y", "test_x", "test_y"))
     return x.astype(np.float32), y.astype(np.int64), test_x.astype(np.float32), test_y.astype(np.int64)

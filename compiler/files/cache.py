@@ -18,7 +18,7 @@ _OWN_ENTRIES: Final = (
     "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
     "trimmed", "ways",
 )  # fmt: skip
-"""Prefixes of the names in a folder that is only a cache of snnc; names of temporary files have a dot before the prefix."""
+"""Prefixes of file names in a folder that contains only snnc's cache; a temporary file has a dot before the prefix."""
 _DIGEST_BYTES: Final = 32
 
 
@@ -93,7 +93,7 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Return whether a folder contains only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder contains only files of snnc's cache; the permissions of other folders are not changed."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 
@@ -120,7 +120,7 @@ def reporting_write_errors(folder: Path) -> Iterator[None]:
 
 
 def write_checked(path: Path, content: bytes) -> None:
-    """Write a private file for :func:`read_checked`, completely or not at all."""
+    """Write a private file, completely or not at all; it starts with a digest, which :func:`read_checked` checks."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:

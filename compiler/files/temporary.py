@@ -8,6 +8,7 @@ by ``snnc clean``.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -85,8 +86,9 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     OSError
         The file cannot be created.
     """
-    for file in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
-        _remove_file(file)
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*{SUFFIX}"):
+        if _is_free(file):
+            file.unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
         with suppress(OSError):  # without file locks, abandoned files are not removed
@@ -100,7 +102,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
 
 def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     """Return the folders of this user that a process left when it was killed, sorted by name."""
-    root = _of_the_system() if above is None else above
+    root = _system_folder() if above is None else above
     try:
         found = [Path(entry.path) for entry in os.scandir(root) if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -108,7 +110,7 @@ def abandoned(above: Path | None = None, prefix: str = PREFIX) -> list[Path]:
     return sorted(folder for folder in found if _is_abandoned(folder))
 
 
-def _of_the_system() -> Path:
+def _system_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:  # as in a container whose file system is read-only
@@ -174,13 +176,3 @@ def _is_free(file: Path) -> bool:
     finally:
         os.close(handle)
     return True
-
-
-def _remove_file(file: Path) -> None:
-    if _is_free(file):
-        file.unlink(missing_ok=True)
-
-
-def _escaped(name: str) -> str:
-    """Return a name with the wildcards of patterns escaped."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -13,7 +13,7 @@ from snnc.compiler.ir.graph import Edge, Graph, Population, Shape
 from snnc.compiler.ir.shapes import PortMap, size
 
 Between: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
-"""Operation of a connection on its values."""
+"""Operations that a connection can apply to the values of its source."""
 BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
 """Operations that can be one connection between two populations."""
 
@@ -22,7 +22,8 @@ BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale,
 class PopulationLink:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None for unchanged values; `offset` is their start in the target; `shape` is the shape of the source.
+    `operation` is None if the values arrive unchanged; the first one then goes to element `offset` of the target. `shape` is the shape of
+    the source.
     """
 
     label: str

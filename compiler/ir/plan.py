@@ -25,7 +25,7 @@ from snnc.compiler.machines.target import Target
 Mode: TypeAlias = Literal["exact", "drop"]
 """Treatment of events beyond the capacity of a window: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of a segment."""
+"""Whether segments of the sequence run forward again: "auto" only if no plan fits otherwise; a number sets the iterations of a segment."""
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 """Precision of values that a target may round: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
@@ -100,11 +100,11 @@ class Relay:
 
 @dataclass(frozen=True)
 class PartialSum:
-    """One vertex of the reduction of partial input gradients.
+    """A vertex in the first stage of the reduction of partial input gradients.
 
-    It adds, for the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their windows, the partial
-    products of `producers` column groups from `first` on, in the order connection, tile, neuron. The sums of one `part` cover every entry
-    once; a vertex with several samples has all their entries.
+    It adds partial products of `producers` column groups, which are numbered from `first` in the order connection, tile, neuron. Its sums
+    are those of the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their gradient windows. The
+    vertices of one `part` together cover every entry once; a vertex with several samples covers all entries of each.
     """
 
     tile: int
@@ -126,9 +126,9 @@ class GradientPlan:
     capacity
         Entries per sample (spikes, then neurons near the threshold) in one backward window.
     parts
-        Partial sums of each entry after stage one of the reduction; the relays add these.
+        Number of partial sums of each entry after the first stage of the reduction; relays add these in the second stage.
     sums
-        The vertices of stage one.
+        The vertices of the first stage.
     """
 
     capacity: int
@@ -182,8 +182,8 @@ class ConnectionPlan:
     """A connection of population `target` that reads bus `bus`; weights are stored with the target's blocks, and copies with the source's.
 
     `packed` is the number of bundles of the target's tiles that pack rows of these weights before they are sent to the source; 0: the
-    source reads rows from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns`: the gradient of the source returns
-    in windows, as partial products with the target's own weights.
+    source reads rows from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns` is whether the gradient of the source
+    returns in windows, as partial products with the target's own weights.
     """
 
     id: str
@@ -338,7 +338,7 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each spread evenly over all tiles (:mod:`snnc.compiler.tiles.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step (see the same module): event loops with one issue per vector of columns, ids moved once, barriers."""
+    """Ideal bound of a training step (same module): one instruction issue per vector of columns and event, each id moved once, barriers."""
     strategy: str = "snnc"
     """Strategy that chose the tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -351,7 +351,7 @@ class Plan:
     unshared_bytes: int = 0
     """Bytes of the fullest tile without sharing of memory over time."""
     segment: int = 0
-    """Iterations of a segment, if only the history of one segment at a time is on the tiles; 0: the history of all steps is."""
+    """Iterations of a segment, if the tiles store the history of one segment at a time; 0: they store the history of all steps."""
     streamed: Streamed = "off"
     """Data of a segmented sequence stored outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
@@ -403,22 +403,3 @@ class Plan:
         """Number of chips in use."""
         busy = [start + p.width - 1 for p in self.populations for start in p.starts] + [r.tile for b in self.buses for r in b.relays]
         return max(busy) // self.target.tiles_per_chip + 1
-
-    def to_json(self) -> str:
-        """Write the plan as JSON; see :mod:`snnc.compiler.ir.plan_json`."""
-        from snnc.compiler.ir.plan_json import plan_to_json
-
-        return plan_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Plan:
-        """Read the output of :meth:`to_json`.
-
-        Raises
-        ------
-        PlanFileError
-            The text is not a plan of this version.
-        """
-        from snnc.compiler.ir.plan_json import plan_from_json
-
-        return plan_from_json(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, Final
 
 from snnc.compiler.errors import PlanFileError
@@ -72,11 +72,7 @@ def steps(values: Sequence[int]) -> list[int]:
 
 def unsteps(coded: Sequence[int]) -> list[int]:
     """Decode the result of :func:`steps`."""
-    total, found = 0, []
-    for difference in unruns(coded):
-        total += difference
-        found.append(total)
-    return found
+    return list(accumulate(unruns(coded)))
 
 
 def _table(rows: Sequence[Any], columns: Sequence[str]) -> dict[str, list[int]]:

@@ -25,7 +25,7 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text, from_data_text
-from snnc.compiler.neurons.expression import Assignment, Expression, parse_assignments, parse_expression, to_text
+from snnc.compiler.neurons.expression import LOWERED, Assignment, Expression, parse_assignments, parse_expression, to_text
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
 
@@ -118,7 +118,7 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
             return find(value)
         if hint == _EQUATIONS:
             text = decode(str, value, at)
-            return parse_assignments(text) if text else ()
+            return parse_assignments(text, LOWERED) if text else ()
         if hint == Expression:
             return parse_expression(decode(str, value, at))
         key = _list_of(hint) if listed else None

@@ -62,7 +62,7 @@ class Segments:
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
     def steps_streamed(self, least: int, most: int) -> int:
-        """Return the number of steps that a relay stores of an input with bus lags from `least` to `most`: those read by a segment."""
+        """Return how many steps of an input, with bus lags from `least` to `most`, a relay stores: those that a segment reads."""
         if not self.length or self.streamed == "off":
             return self.steps
         return min(self.steps, -(-(self.length + most - least) // self.interval))
@@ -73,7 +73,7 @@ class Segments:
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
-        """Return the number of steps that a relay stores of a population with bus lags up to `lag`: those read by a segment."""
+        """Return how many steps of a population, with bus lags up to `lag`, a relay stores: those that a segment reads."""
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_before(self, lag: int) -> int:
@@ -89,7 +89,7 @@ class Segments:
 
     @property
     def boundaries_sent(self) -> int:
-        """Number of these boundaries that also store the last sent values."""
+        """Number of :attr:`boundaries` that also store the last sent values."""
         return self.boundaries if self.reruns else 0
 
     @property

@@ -53,7 +53,7 @@ class Buffer:
     `shape` includes neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
     is the initial state, slot t + 1 the state after step t). `order` is the order in which values with channels are stored (None: the
-    author's order); only operations described by tables use it.
+    author's order); only operations with an :class:`~snnc.compiler.ir.arrays.indexed_maps.IndexedMap` use it.
     """
 
     name: str
@@ -118,7 +118,7 @@ class PopulationInfo:
 
 @dataclass(frozen=True, eq=False)
 class ConnectionInfo:
-    """The origin of a connection in the author's terms; source and target are ids (``x0``, ``p1``)."""
+    """A connection: the author's name (`label`), ids of its source and target (``x0``, ``p1``), its buffers, and its parameters."""
 
     id: str
     label: str

@@ -27,8 +27,7 @@ class Loss(Protocol):
 
     @property
     def port(self) -> LossPort:
-        """Port of the last population that the loss reads: spikes, or membrane."""
-        ...
+        """Port of the last population that the loss reads: spikes, or membrane potential."""
 
     def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
         """Return the loss and its gradient.
@@ -36,7 +35,7 @@ class Loss(Protocol):
         Parameters
         ----------
         output
-            [T, B, classes]: spikes or membranes of every step.
+            [T, B, classes]: spikes or membrane potentials of every step.
         target
             [B] class indices; for a :class:`~snnc.compiler.losses.composed.Composed` loss, an array of the kind in its `targets`.
 
@@ -45,8 +44,6 @@ class Loss(Protocol):
         float, array
             The batch mean and its gradient with respect to `output`, same shape and dtype.
         """
-        ...
 
     def scores(self, output: Reals) -> Reals:
         """Return scores [B, classes]; the class with the largest score is the prediction."""
-        ...

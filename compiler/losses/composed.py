@@ -87,7 +87,7 @@ class Composed:
     __rmul__ = __mul__
 
     def _own(self) -> tuple[int | None, TargetKind, bool] | None:
-        """Return the kind of targets of its terms; None if no term reads targets."""
+        """Return `classes`, `targets` and `lengths`; None if no term reads targets."""
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:

@@ -64,7 +64,7 @@ def compared_term(criterion: str, of: str, **more: Any) -> Term:
 
 
 def regulariser(name: str, of: str | None = None, bound: float | None = None, weight: float = 1.0) -> Term:
-    """Return a regulariser by name, such as ``l1_rate``: of the rates of a population (means of spikes), or of its membranes at every step.
+    """Return a regulariser by name, such as ``l1_rate``: of a population's rates (means of spikes), or of its membrane potentials.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from snnc.compiler.losses.loss_scale import LossScale
 
 NO_BOUND: Final = 3.4028234663852886e38
 """Bound of parameters that are not clipped: the largest float32 number."""
-_PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
+PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
 """The suffix added to the names of parts by :mod:`snnc.compiler.tiles.partition.split`."""
 
 
@@ -148,7 +148,7 @@ class GroupSettings:
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
     """Return the first group that matches a parameter by name; a part of a divided parameter also matches with the name of the whole."""
-    names = (label, _PART.sub("", label))
+    names = (label, PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 
 

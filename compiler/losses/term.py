@@ -45,7 +45,7 @@ class Term:
     criterion
         ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; ``y`` may be absent.
     port
-        Port that the term reads: spikes or membranes.
+        Port that the term reads: spikes or membrane potentials.
     weight
         Factor of the term.
     of

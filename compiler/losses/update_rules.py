@@ -65,6 +65,11 @@ class UpdateRule:
         return "clipped" if self.clipped else "gradient"
 
 
+def moments(optimizer: Optimizer | None) -> list[str]:
+    """Return the names of the values that an optimiser stores for each element of a parameter."""
+    return [] if optimizer is None else list(rule_of(optimizer).moments)
+
+
 def rule_of(optimizer: Optimizer) -> UpdateRule:
     """Return the equations of an optimiser."""
     gradient, lines = "gradient", []

@@ -39,7 +39,10 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 @dataclass(frozen=True, eq=False)
 class _TermInput:
-    """Input of a term: the edge to an existing or possible output, its size, and whether neurons are summed by class."""
+    """Input of a term: the edge to an output that records it (which may not exist), its size, and whether neurons are summed by class.
+
+    `graph` is the graph with the outputs chosen so far, and `output` the name of the output if it exists.
+    """
 
     graph: Graph
     edge: Edge
@@ -78,7 +81,10 @@ def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
 
 
 def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) -> tuple[Graph, str, Loss]:
-    """Add one output with all inputs of the terms to `graph`, which is `given` with an output for each input."""
+    """Return the result of :func:`with_loss_output`: one output with the inputs of all terms, concatenated.
+
+    If all terms read one existing output, this output of `graph` is used; otherwise a new one is added to a copy of `given`.
+    """
     first = read[loss.terms.index(loss.main)]
     group = 1
     if loss.classes is not None:

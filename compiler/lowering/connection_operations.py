@@ -17,30 +17,24 @@ from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
 from snnc.compiler.ir.step_operations import AnyBiasGradient, BufferValue, ConnectionOp, InputGradient, WeightGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
+_KINDS: Final[Mapping[type, ConnectionKind]] = {
+    Linear: "dense",
+    Sparse: "sparse",
+    Conv: "convolution",
+    Pool: "pooling",
+    Reduce: "reduction",
+    Slice: "slice",
+    Pad: "pad",
+}
+
 
 def kind_of(link: PopulationLink) -> ConnectionKind:
     """Return the kind of the connection of `link`; a Scale with one factor per value, or with one factor for all, is one to one."""
-    match link.operation:
-        case Linear():
-            return "dense"
-        case Sparse():
-            return "sparse"
-        case Conv():
-            return "convolution"
-        case Pool():
-            return "pooling"
-        case Reduce():
-            return "reduction"
-        case Slice():
-            return "slice"
-        case Pad():
-            return "pad"
-        case Scale(weight=weight, bias=bias, learnable=learnable):
-            values = size(link.shape)
-            fits = weight.size in (1, values) and (bias is None or bias.size == values or (bias.size == 1 and not learnable))
-            return "one_to_one" if fits else "scale"
-        case _:
-            return "one_to_one"
+    if isinstance(link.operation, Scale):
+        values, weight, bias = size(link.shape), link.operation.weight, link.operation.bias
+        fits = weight.size in (1, values) and (bias is None or bias.size == values or (bias.size == 1 and not link.operation.learnable))
+        return "one_to_one" if fits else "scale"
+    return _KINDS.get(type(link.operation), "one_to_one")
 
 
 def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:

@@ -11,10 +11,9 @@ from collections.abc import Collection
 from typing import Final
 
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.neurons.expression import Assignment, Call, Symbol
+from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
-_SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
 """Lower bound of a window that excludes no neuron, with which the code published by Finkbeiner et al. 2023 starts training."""
 _ROUNDING: Final = 4e-7
@@ -62,6 +61,6 @@ def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
     found = values.get(output)
     while found is not None and isinstance(found.value, Symbol):
         found = values.get(found.value.name)
-    if found is None or not isinstance(found.value, Call) or found.value.function not in _SPIKES:
+    if found is None or not isinstance(found.value, Call) or found.value.function not in SPIKES:
         return None
     return found

@@ -1,8 +1,8 @@
-"""The user's choice of numbers stored as float16: weights, past and running states, deltas; and the rounding of updates of such weights.
+"""The user's choice of numbers stored as float16 (weights, past and running states, deltas) and of the rounding of float16 weights.
 
-The choice is one for the whole network, :class:`HalfNumbers`, or differs by layer, :class:`HalfLayers`. In text, semicolons separate
-parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``. A name that contains ``;``,
-``=`` or ``:`` is written in quotes.
+:class:`HalfNumbers` is a choice for the whole network, and :class:`HalfLayers` has one for each layer. In text, semicolons separate
+parts, and a part with a name applies to that layer: ``"weights,history; hidden=states; readout=float32"``. A name that
+contains ``;``, ``=`` or ``:`` is written in quotes.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class HalfLayers:
     default
         Choice of all layers without their own; None: float32.
     named
-        Choices of populations and of connections, by name. That of a population includes the weights of its incoming connections, unless
-        they are named themselves. None: float32.
+        Choices of populations and of connections, by name; None: float32. The choice of a population also applies to the weights of its
+        incoming connections, unless these have their own.
     """
 
     default: HalfNumbers | None
@@ -139,7 +139,7 @@ def parse_half(half: HalfArgument | None) -> HalfOption | None:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the layers and choices of a text; the name of layers not named is ``"*"``."""
+    """Yield (name of the layer, choice) for each part of a text; the name ``"*"`` means all other layers."""
     for written, part in named_parts(text):
         name, equals, choice = ("", "", part) if written is not None else part.rpartition("=")
         yield written if written is not None else name.strip() if equals else OTHERS, choice.strip()

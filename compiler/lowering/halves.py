@@ -7,7 +7,6 @@ place is lost, rounded stochastically, or kept as a remainder, depending on the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
@@ -18,19 +17,18 @@ from snnc.compiler.errors import HalfLayersError, HalfNumbersError, HalfRangeErr
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind, Parameter, StepProgram
+from snnc.compiler.losses.optimizers import PART
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfLayers, HalfNumbers, HalfOption, half_text
+from snnc.compiler.neurons.expression import ROUND, Assignment, Call
+from snnc.compiler.neurons.neuron import NeuronModel
 
 Half: TypeAlias = Literal["history", "weights", "deltas", "states"]
 """``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: weights of connections in :data:`ROUNDED_KINDS`;
 ``"deltas"``: values that sources of dense connections read from their targets in the backward pass; ``"states"``: running states
-(:mod:`snnc.compiler.lowering.half_states`)."""
+(:func:`with_half_states`)."""
 ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
 """Connections whose weights may be float16; weights shared by all neurons, factors of scales and biases are few, and stay float32."""
-
-
-_PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""Words added to the names of populations and connections that the mapping cuts into parts."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Halves(Collection[Half]):
     def of(self, *labels: str) -> frozenset[Half]:
         """Return the kinds of the first of `labels` that has its own, or else the default."""
         for label in labels:
-            for name in (label, _PART.sub("", label)):
+            for name in (label, PART.sub("", label)):
                 if name in self.named:
                     return self.named[name]
         return self.default
@@ -103,7 +101,7 @@ def _kinds(half: HalfNumbers | None) -> frozenset[Half]:
 def run_halves(kinds: Halves) -> HalfOption | None:
     """Return which of `kinds` also round the numbers of a run without training; None if none does.
 
-    Trained weights are rounded already, and rounding to the nearest leaves them as they are.
+    Trained weights are rounded already; rounding to the nearest does not change them.
     """
 
     def chosen(own: frozenset[Half]) -> HalfNumbers | None:
@@ -115,6 +113,16 @@ def run_halves(kinds: Halves) -> HalfOption | None:
     if not kinds.named:
         return chosen(kinds.default)
     return HalfLayers(chosen(kinds.default), tuple((name, chosen(own)) for name, own in kinds.named.items()))
+
+
+def with_half_states(model: NeuronModel) -> NeuronModel:
+    """Return `model` with each value that is assigned to a state rounded to the nearest float16 number, ties to even.
+
+    Every read of the state after the assignment, in this step (by a threshold or an output) or in the next, reads the rounded number. All
+    other values are computed in float32. The derivative of rounding is 1.
+    """
+    rounded = (Assignment(a.target, Call(ROUND, (a.value,))) if a.target in model.states else a for a in model.equations)
+    return replace(model, equations=tuple(rounded))
 
 
 def rounding_of(half: HalfOption | None, seed: int) -> WeightRounding | None:
@@ -178,8 +186,11 @@ def check_halves(chosen: Halves, program: StepProgram) -> None:
         raise NothingRoundedError(f"no population of {program.name!r} has a state; leave states out of half.")
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
-    if "weights" in half:
-        check_weights(program)
+    if "weights" in half and not any(parameter.half for parameter in program.parameters.values()):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
+            "weights are rounded; omit precision or half."
+        )
     if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
         raise NothingRoundedError(
             f"{program.name!r} has no dense connection whose target returns a gradient only over dense connections, and only deltas "
@@ -208,20 +219,6 @@ def check_past(found: bool, program: StepProgram) -> None:
             "backward pass; omit precision."
         )
 
-
-def check_weights(program: StepProgram) -> None:
-    """Check that a program has weights that can be rounded.
-
-    Raises
-    ------
-    NothingRoundedError
-        No connection has weights that are rounded.
-    """
-    if not any(parameter.half for parameter in program.parameters.values()):
-        raise NothingRoundedError(
-            f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
-            "weights are rounded; omit precision or half."
-        )
 
 
 def check_dense(program: StepProgram) -> None:

@@ -24,7 +24,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     graph
         A verified graph; not changed.
     loss
-        The loss; its ``port`` selects spikes or membranes.
+        The loss; its ``port`` selects spikes or membrane potentials.
     wanted
         An output, a population, or ``"population.port"``. By default, the only output if it fits, else the fitting port of
         the last recorded population.

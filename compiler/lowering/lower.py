@@ -31,8 +31,7 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.losses.weight_rounding import WeightRounding, nearest
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.half_states import with_half_states
-from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights
+from snnc.compiler.lowering.halves import Half, Halves, as_halves, check_halves, half_deltas, half_weights, with_half_states
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
@@ -261,9 +260,9 @@ def _kernel(
     known: dict[object, Kernel],
     half: frozenset[Half],
 ) -> Kernel:
-    """Derive the kernel of a population, or reuse that of an equal one; without training, it saves nothing for an adjoint.
+    """Derive the kernel of a population, or reuse the kernel of an equal population; without training, it saves no values for an adjoint.
 
-    Its states and history are stored as float16 if `half` says so.
+    Its states and its history are stored as float16 if `half` contains them.
     """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -53,27 +53,9 @@ class SpikeLimit:
         return self.capacity.of(label, width) if isinstance(self.capacity, Capacities) else self.capacity
 
 
-class LimitOptions(Protocol):
-    """Options of a target that drops spikes in its step program."""
-
-    @property
-    def capacity(self) -> int | Capacities | None: ...  # noqa: D102
-
-    @property
-    def mode(self) -> Mode: ...  # noqa: D102
-
-    @property
-    def drop(self) -> DropPolicy: ...  # noqa: D102
-
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-
-
-def limit_of(options: LimitOptions) -> SpikeLimit | None:
-    """Return the limit requested by `options`; None if nothing is dropped."""
-    if options.mode != "drop" or options.capacity is None:
-        return None
-    return SpikeLimit(options.capacity, options.drop, options.seed)
+def limit_of(mode: Mode, capacity: int | Capacities | None, policy: DropPolicy, seed: int) -> SpikeLimit | None:
+    """Return the limit requested by options of these names; None if no spikes are dropped."""
+    return None if mode != "drop" or capacity is None else SpikeLimit(capacity, policy, seed)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, norma
 from snnc.compiler.passes.edit import fresh_name, replace_operation
 
 _RECORD: Final = " normalised for its statistics"
-"""Suffix of the names of these outputs, which are hidden from users."""
+"""Suffix of the names of the added outputs, which are hidden from users."""
 
 
 def normalised(graph: Graph) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def normalised(graph: Graph) -> tuple[str, ...]:
 
 
 def with_statistics(graph: Graph) -> Graph:
-    """Return `graph` with an output for each batch normalisation, and inputs for the statistics of each step."""
+    """Return `graph` with an output for each batch normalisation and, if each step has its own statistics, inputs for these."""
     names = normalised(graph)
     graph = graph.copy() if names else graph
     for name in names:
@@ -66,7 +66,10 @@ def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
 
 
 def measured_outputs(program: StepProgram) -> dict[str, OutputInfo]:
-    """Return those whose statistics are over all steps, which a program can compute without sending every value to the host."""
+    """Return the outputs of :func:`statistics_outputs` with statistics over all steps.
+
+    A program can compute these statistics without sending every value to the host.
+    """
     given = statistics_inputs(program)
     return {id_: output for id_, output in statistics_outputs(program).items() if id_ not in given}
 
@@ -79,7 +82,7 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def levels_of(program: StepProgram) -> Mapping[str, int]:
-    """Return the level of each normalisation, the maximum number of others on a path to it, by the id of its population."""
+    """Return the level of each normalisation, by the id of its population: the maximum number of other normalisations on a path to it."""
     flow: nx.DiGraph[str] = nx.DiGraph()
     flow.add_nodes_from(p.id for p in program.populations)
     flow.add_edges_from((c.source, c.target) for c in program.connections)
@@ -93,7 +96,7 @@ def levels_of(program: StepProgram) -> Mapping[str, int]:
 
 
 def passes_of(program: StepProgram) -> int:
-    """Return the additional forward passes, and backward passes, with which an update computes the statistics of its batch."""
+    """Return how many forward passes, and as many backward passes, an update adds to compute the statistics of its batch."""
     return len(set(levels_of(program).values())) if program.optimizer is not None else 0
 
 

@@ -1,9 +1,9 @@
 """Load of the links between chips in an exchange, and the time of the busiest link.
 
-Data take a shortest route: the fewest wires; then the route whose narrowest wire is widest; then the route whose last wires come first in
-the target's file (so a file lists straight wires before diagonal ones). The routes from one chip form a tree, and data for several chips
-cross each wire of the tree once. A wire of n links carries n times the bytes of one link, independently in each direction. All links work
-concurrently: the exchange takes as long as the busiest wire.
+Data take the route over the fewest wires; of several such routes, the one whose narrowest wire is widest; of several of these, the one
+whose last wires come first in the target's file (so a file lists straight wires before diagonal ones). The routes from one chip form a
+tree, and data for several chips cross each wire of the tree once. A wire of n links carries n times the bytes of one link, independently
+in each direction. All links work concurrently: the exchange takes as long as the busiest wire.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Routes:
     bytes_per_cycle
         Bytes per tile cycle of one link, in one direction.
     trees
-        For each chip, the last intermediate chip on the route to every other chip.
+        Sender -> receiver -> the chip before the receiver on the route between them.
     """
 
     links: Mapping[Pair, int]
@@ -123,7 +123,7 @@ def find_routes(target: Target) -> Routes:
 
 
 def _tree(source: int, links: Mapping[Pair, int], neighbours: Mapping[int, list[int]]) -> dict[int, int]:
-    """Return the route tree of `source` by breadth-first search; `neighbours` are in order of preference."""
+    """Return the chip before each other chip on its route from `source`; `neighbours` of a chip are in order of preference."""
     before: dict[int, int] = {}
     width = {source: max(links.values(), default=0)}
     level = [source]

@@ -196,17 +196,13 @@ class Target:
         """Return the target from the result of :func:`dataclasses.asdict`, which may have passed through JSON (lists for tuples)."""
         links, streaming, host = data["links"], data["streaming"], data["host"]
         tables = {
-            "links": links and Links(**{**links, "inside": _tuples(links["inside"]), "onward": _tuples(links["onward"])}),
+            "links": links and Links(**{**links, **{name: tuple(map(tuple, links[name])) for name in ("inside", "onward")}}),
             "memory": TileMemory(**data["memory"]),
             "compute": Compute(**data["compute"]),
             "streaming": streaming and Streaming(**streaming),
             "host": host and Host(**host),
         }
         return cls(**{**data, **tables})
-
-
-def _tuples(wires: list[list[int]]) -> tuple[Wire, ...]:
-    return tuple((a, b, n) for a, b, n in wires)
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:

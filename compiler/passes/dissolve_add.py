@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from snnc.compiler.ir.graph import Add, Edge, Graph, Input, Population
+from snnc.compiler.ir.graph import Add, Graph, Input, Population
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map
-from snnc.compiler.passes.edit import add_edge, has_initial_value
+from snnc.compiler.passes.edit import add_edge, has_initial_value, joined
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,9 @@ class DissolveAdd:
             if _can_dissolve(graph, name, port_map(graph)):
                 for after in graph.outgoing(name):
                     for before in graph.incoming(name):
-                        add_edge(graph, _joined(before, after))
+                        add_edge(graph, joined(before, after))
                 graph.nx.remove_node(name)
         return graph
-
-
-def _joined(before: Edge, after: Edge) -> Edge:
-    return replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay)
 
 
 def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:

@@ -14,6 +14,11 @@ def add_edge(graph: Graph, edge: Edge) -> None:
     graph.nx.add_edge(edge.source, edge.target, edge=edge)
 
 
+def joined(before: Edge, after: Edge) -> Edge:
+    """Return the edge from the source of `before` to the target of `after`, with the delays of both."""
+    return replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay)
+
+
 def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
     """Replace the operation of node `name`; its edges are kept."""
     graph.nx.nodes[name]["operation"] = operation
@@ -70,5 +75,5 @@ def bypass(graph: Graph, name: str) -> None:
     """Connect the source of `name` to its consumers, adding delays, and remove `name`."""
     (before,) = graph.incoming(name)
     for after in graph.outgoing(name):
-        add_edge(graph, replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay))
+        add_edge(graph, joined(before, after))
     graph.nx.remove_node(name)

@@ -14,14 +14,14 @@ from snnc.compiler.passes.edit import replace_operation
 class FillSparse:
     """Store sparse weights as dense weights, with zeros.
 
+    The pass is not part of the default flow: only targets that are faster with dense weights run it.
+
     Parameters
     ----------
     trains
         Whether the network will be trained: if so, a learnable Sparse is kept, because training would change the added zeros.
     least
         Minimum fraction of entries with which a Sparse is converted.
-
-    The pass is not part of the default flow, because the reference engine computes only with the entries.
     """
 
     trains: bool

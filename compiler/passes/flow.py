@@ -21,11 +21,9 @@ class Pass(Protocol):
     @property
     def name(self) -> str:
         """Name of the pass in ``--dump-after``."""
-        ...
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the changed graph."""
-        ...
 
 
 DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())

@@ -33,7 +33,7 @@ VECTOR: Final = 2
 
 
 def balance_bound(problem: MappingProblem, steps: Sequence[SuperstepDraft], phases: Sequence[Phase], tiles: int) -> float:
-    """Return the cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
+    """Return the cycles of a training step if the work and the bytes of every superstep were spread evenly over `tiles` tiles."""
     rate = tiles * problem.target.exchange_bytes_per_cycle
     cycles = 0.0
     for step, phase in zip(steps, phases, strict=True):

@@ -28,7 +28,7 @@ class NoScheduleError(SnncError):
 
 @dataclass(frozen=True)
 class Knob:
-    """An option of the command line that may help, and the memory that the network needs with it, from a new plan.
+    """Command-line options that may make a network fit, and the memory that the network needs with these options.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class NoPartitionerError(SnncError):
 
 
 class BaselineTooBigError(TooBigError):
-    """Every form of a baseline needs more memory on some tile than the tile has; `needed` is that number of bytes."""
+    """No form of a baseline fits; `needed` is the number of bytes on the fullest tile of the form that comes closest to fitting."""
 
     code = "SNNC-E325"
 

@@ -35,7 +35,8 @@ from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
-"""Of two searches that share placements, local search also refines the slower one if it is slower by less than this factor."""
+"""Of two searches that differ only in whether relays and neurons share a superstep, local search also refines the slower one if it is
+slower by less than this factor."""
 RIVAL_MARGIN: Final = 1.01
 """Local search is skipped if the placement of a rival plan is slower for this request than in the rival plan by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
@@ -210,7 +211,7 @@ def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, eff
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """Return the key that two requests share if a placement of one is valid for the other."""
+    """Return a key that is equal for two requests if a placement of one is valid for the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -265,7 +266,7 @@ def _fastest_given(found: Sequence[Search], request: MappingRequest) -> Search:
 
 
 def _with_fused(found: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Return the searches with relays and neurons in separate supersteps, and in a shared one; only one kind if the request chooses it."""
+    """Return searches with relays and neurons in separate supersteps and in a shared one, or only in the way that the request chooses."""
     both: list[Search] = []
     for search in found:
         fused = list(_fused(search)) if request.fused is not False else []

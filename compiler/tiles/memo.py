@@ -11,7 +11,7 @@ MOST: Final = 1 << 14
 
 
 class Memo:
-    """Cached results by key."""
+    """Table of cached results; :data:`MOST` bounds its size."""
 
     def __init__(self) -> None:
         self._found: dict[object, Any] = {}

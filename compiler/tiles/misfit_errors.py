@@ -36,7 +36,7 @@ _WHAT: Final = {
 def misfit_error(
     problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
-    """Return an error with the needed and available bytes, the tile and its largest category; with `again` also remedies."""
+    """Return an error with the needed and available bytes, the fullest tile and its largest category; with `again` also remedies."""
     available = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -71,7 +71,7 @@ def misfit_error(
 
 
 def bytes_at_least(problem: MappingProblem) -> int:
-    """Return the bytes that tiles would need so that a placement exists, for networks without one."""
+    """Return the number of bytes that tiles would need for a placement to exist; for problems without a placement."""
     return sum(_closest(problem)[3].values())
 
 

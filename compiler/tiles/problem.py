@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
-    """Input of placement, memory accounting and cycle prediction."""
+    """Input of placement, of memory accounting and of the prediction of cycles."""
 
     network: MappedNetwork
     schedule: TileSchedule
@@ -91,7 +91,7 @@ class MappingProblem:
         return EventTimeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
-        """Return the rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
+        """Return the rate of each value of a buffer, divided by the mean rate; None if rates were not measured or all are 0."""
         rate = self.rates.get(buffer)
         mean = 0.0 if rate is None else float(rate.mean())
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
@@ -170,10 +170,9 @@ class MappingProblem:
         return ("sequence", "record adjoints") if self.network.passes and not self.repeats_forward else ()
 
     def sizes_between_programs(self, lives: Mapping[str, Any]) -> dict[str, Any]:
-        """Return sizes by lifetime, with longer lifetimes if two programs run forward and backward: one of a caller that computes the
-        loss, or one that repeats the backward pass.
+        """Return sizes by lifetime; data that one program writes and another one reads get the lifetime "always".
 
-        Data of the first program that the second one reads is then always live.
+        The forward and the backward pass are separate programs if a caller computes the loss, or if the backward pass is repeated.
         """
         found: dict[str, Any] = {}
         for life, size in lives.items():
@@ -182,7 +181,7 @@ class MappingProblem:
         return found
 
     def steps_stored(self, source: BusSource) -> int:
-        """Return the steps a relay stores: of an input, all or those of a segment; of a population, those of a segment and boundaries."""
+        """Return the number of steps that a relay stores: all steps or those of a segment, and for a population those at boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -237,7 +236,7 @@ class MappingProblem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Return the layers that read a bus, in order (backward: layers that compute weight gradients)."""
+        """Return the layers that read a bus, in order; backward, those that need its windows again for a gradient."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
@@ -298,11 +297,11 @@ class MappingProblem:
         return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
 
     def delta_bytes(self, target: str, port: int) -> int:
-        """Return the bytes of a delta that sources read of a population's current."""
+        """Return the bytes of a delta of the current `port` of the population `target`, as its sources read it."""
         return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
     def ring_slots(self, source: BusSource) -> int:
-        """Return the steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
+        """Return the number of steps with output gradients pending at once, ``1 + (largest lag - 1) // R``; 0 without such gradients."""
         return self._ring_slots.get(source.buffer, 0)
 
     @cached_property

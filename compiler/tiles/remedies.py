@@ -18,7 +18,7 @@ from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.capacity import window_capacity
 
 SECONDS: Final = 3.0
-"""Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""
+"""Processor time for new plans, in seconds; after it, only quick plans predict the effect of remedies."""
 TRIES: Final = 12
 """Maximum number of plans in the search for one number (a batch or a number of steps)."""
 MIN_TRIES: Final = 4
@@ -29,7 +29,7 @@ MAX_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
 """Option text for machines from a user's file: the key to change in it."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
-"""Order of preference: options that do not change results come first."""
+"""Options in order of preference: those that do not change results come first."""
 WORTH: Final = 0.05
 """Smallest fraction of the missing bytes that an insufficient remedy must save to be reported."""
 
@@ -186,7 +186,7 @@ class _Tries:
             yield TriedRemedy(((f"--{name}", str(value)),), _with(self.request, name, value), result)
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
-        """Bisect in units; the first guess interpolates the bytes linearly between 1 and `now`."""
+        """Return the largest number that fits, by bisection; the first guess interpolates the bytes linearly between 1 and `now`."""
         there, unit = request.target.tile_bytes, _unit(request, name)
         now //= unit
         value, best = 1, self.attempt(_with(request, name, unit), quick=True)
@@ -245,7 +245,8 @@ class _Tries:
 def larger_targets(mine: Target) -> tuple[Target, ...]:
     """Return the machines with more chips of the same kind, the smallest first.
 
-    These are the known machines, one for each number of chips; for an unknown machine, the same one with twice and four times the chips.
+    For a known machine, these are other known machines, one for each number of chips; for a machine from a file, the same machine with
+    twice and four times the chips.
     """
     known = [load_target(name) for name in target_names()]
     kind = [t for t in known if replace(mine, name=t.name, chips=t.chips, links=t.links) == t]
@@ -278,7 +279,7 @@ def _without_moments(request: MappingRequest) -> MappingRequest:
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:
-    """Return a capacity for all windows that the expected activity rarely exceeds; None if no window is larger."""
+    """Return a capacity for all windows that the expected activity rarely exceeds; None if it would make no window smaller."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]
     size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)

@@ -49,7 +49,7 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Iterations of a segment, tried because nothing fits without segments; 0: as in `recompute`."""
+    """Number of iterations of a segment, set because nothing fits without segments; 0: as in `recompute`."""
     streamed: Streamed | None = None
     """Data stored outside the tiles if `segment` is set; None: as in `streaming`, or nothing if `streaming` is "auto"."""
     fused: bool | None = None
@@ -61,8 +61,8 @@ class MappingRequest:
     def problems(self) -> Iterator[MappingProblem]:
         """Yield one problem for each way to size the windows and each way to return gradients to sources of spikes.
 
-        Small windows, sized by the measured activity, save bytes but cost a test for further ones in every iteration, so full windows are
-        tried as well. Capacities given by the user stay unchanged.
+        Small windows, sized by the measured activity, save bytes but need a test for further windows in every iteration, so full windows
+        are tried as well. Capacities set by the user stay unchanged.
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_support(self.network, self.support, expected)
@@ -103,9 +103,9 @@ class MappingRequest:
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
     def streaming_choices(self) -> tuple[Streamed, ...]:
-        """Return the sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
+        """Return the sets of data that may be stored outside the tiles if nothing fits otherwise, the smallest set first.
 
-        Histories need no recompute; data in streaming memory needs a machine that defines its rate.
+        Stored histories need no recomputation. Data in streaming memory needs a machine that defines its rate.
         """
         has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         able: dict[Streamed, bool] = {
@@ -130,7 +130,7 @@ class MappingRequest:
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield the rates of spikes, and of neurons that receive a gradient, that set the window sizes; None for full windows."""
+        """Yield the rates, of spikes and of neurons that receive a gradient, from which window sizes follow; None for full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support
@@ -141,7 +141,7 @@ class MappingRequest:
 
 
 MAX_OUTPUTS_FACTOR: Final = 4
-"""A request that needs more than this multiple of the memory is rejected at once; below it, the search looks for remedies."""
+"""Requests whose outputs need more than this multiple of the memory are rejected at once; for others, remedies are searched."""
 
 
 def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
@@ -185,7 +185,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
     """Raise an error for sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
 
-    The time that a search takes grows with steps and samples, so this comes first.
+    The time of a search grows with steps and samples, so this check precedes it.
 
     Raises
     ------

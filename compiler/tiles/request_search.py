@@ -25,7 +25,7 @@ from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
-"""Searches whose best placement is slower by this factor are dropped before local search."""
+"""Searches whose best placement is slower than the fastest by this factor are dropped before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
 PART: Final = 0.5
@@ -61,23 +61,23 @@ def smallest_misfit(found: Sequence[Search]) -> Search:
 
 
 def bytes_needed(found: Sequence[Search]) -> int:
-    """Return the tile memory in bytes with which the closest search would fit."""
+    """Return the bytes of tile memory with which the search that comes closest to fitting would fit."""
     nearest = smallest_misfit(found)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Sources for which relays store bits, for each problem of the request; this depends on the transfer rate of the host."""
+    """Return the sources for which relays store bits, for each problem of the request; they depend on the transfer rate of the host."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
 def _may_pack(request: MappingRequest) -> bool:
-    """Whether the request allows packed rows of weights, and their code may take much of a tile."""
+    """Whether the request leaves packing of rows open, and the exchange code of unpacked rows may take much of a tile."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments: with as much on the tiles as fits, or histories if faster."""
+    """Search without segments and, if nothing fits, with segments; as much data as fits stays on the tiles, unless streaming is faster."""
     found = _searches(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC:
         return found
@@ -165,7 +165,7 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
-    """Search for each problem; problems that return gradients in the same way use the number of chips of the first of them.
+    """Search for each problem; problems that return gradients in the same way use as many chips as the first of these problems.
 
     The way of returning gradients that takes less work is searched first. Placements that are much slower than the best are skipped.
     """

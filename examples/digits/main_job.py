@@ -17,8 +17,6 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-EPOCHS = 5
-"""Epochs of further training. After a single epoch the loss may be higher than before, because the network is already trained."""
 
 
 def snnc(*arguments: object) -> None:
@@ -42,6 +40,7 @@ def main() -> None:
     parser.add_argument("--target", default="gc200")
     parser.add_argument("--folder", type=Path, default=Path("build/digits"))
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--epochs", type=int, default=5, help="after a single epoch the loss may be higher than before")
     chosen = parser.parse_args()
     start = time.monotonic()
     folder, work = chosen.folder, chosen.folder.parent
@@ -60,7 +59,7 @@ def main() -> None:
         results.append(judge(np.load(outputs)["fired"], data["test_y"]))
         print(f"test accuracy {moment}: {results[-1][0]:.4f} (snnTorch itself: {facts['test_accuracy']:.4f})", flush=True)
         if moment == "as compiled":
-            snnc("train", folder, "--data", HERE / "digits.npz", "--epochs", EPOCHS, "--record", 2)
+            snnc("train", folder, "--data", HERE / "digits.npz", "--epochs", chosen.epochs, "--record", 2)
     snnc("inspect", folder, "--format", "text")
     snnc("inspect", folder, "--format", "html", "-o", work / "report.html")
     snnc("inspect", folder, "--format", "svg", "-o", work / "picture.svg")
@@ -70,7 +69,7 @@ def main() -> None:
 digits on {chosen.target}, {len(data["test_y"])} test samples, {facts["steps"]} steps
   snnTorch on this network       accuracy {facts["test_accuracy"]:.4f}
   snnc, the compiled program     accuracy {before:.4f}   loss {loss_before:.4f}
-  snnc, after {EPOCHS} more epochs     accuracy {after:.4f}   loss {loss_after:.4f}
+  snnc, after {chosen.epochs} more epochs     accuracy {after:.4f}   loss {loss_after:.4f}
   report with the tile map: {work / "report.html"}
   {time.monotonic() - start:.0f} s in all""")
     if abs(before - facts["test_accuracy"]) > 0.005:

@@ -81,10 +81,10 @@ def convert_file(
 
 
 def _notes(graph: Graph, layers: tuple[ReluLayer, ...]) -> list[str]:
-    said = [
+    notes = [
         f"Converted from a ReLU network: {len(layers)} ReLU layer{'s' if len(layers) > 1 else ''} became integrate-and-fire neurons of "
         "threshold 1 that start at 1/2. Inputs and biases are constant currents, the same at every step; outputs are means over the steps."
     ]
     if any(o.kind == "max" for _, o in graph.of_type(Pool, Reduce)):
-        said.append("Maximum pooling takes the largest number of spikes so far, which is exact for rates.")
-    return said
+        notes.append("Maximum pooling takes the largest number of spikes so far, which is exact for rates.")
+    return notes

@@ -1,14 +1,18 @@
 """Convert a graph of ReLU units to a graph of integrate-and-fire neurons.
 
-Every value of the spiking network, averaged over the steps, equals the value of the ReLU network divided by a scale:
+Each node has a *scale*: its values in the spiking network, averaged over the steps, are its values in the ReLU network divided by the
+scale.
 
+=================================  ==========================================================================
+node                               scale
 =================================  ==========================================================================
 an input, an output                1
 a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`, so that its rate is at most 1
-Linear, Conv, Scale                that of the consumers; with scale a of the operand and its own scale b,
-                                   the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
-pooling, Reshape, Slice            that of the operand
-Add, Concat                        that of the consumers; operands of a different scale are multiplied by a factor
+Linear, Conv, Scale                the scale of the nodes that read it; if it is b, and the operand has scale a,
+                                   the weights are multiplied by a/b and the bias by 1/b (Rueckauer et al. 2017)
+pooling, Reshape, Slice            the scale of the operand
+Add, Concat                        the scale of the nodes that read it; operands of another scale are multiplied
+                                   by a factor
 =================================  ==========================================================================
 
 So edges from populations carry binary spikes, all thresholds are 1, and biases are constant currents.
@@ -76,10 +80,16 @@ class _Conversion:
 
     Attributes
     ----------
-    scale
-        Value of the ReLU network that corresponds to 1, by node.
+    old, made
+        The ReLU network, and the spiking network so far.
+    scales, scale
+        Value of the ReLU network that corresponds to 1 in the spiking network: by population, as measured; by node, as chosen.
+    preferred
+        Scale that the readers of a node prefer; None without a preference.
     steady, binary
-        Nodes with the same values at every step, and nodes whose values are 0 or 1.
+        Nodes with constant values over the steps, and nodes whose values are 0 or 1.
+    last
+        Node of `made` with the values of a node of `old`.
     """
 
     old: Graph
@@ -93,7 +103,7 @@ class _Conversion:
     last: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add the counterpart of node `name`; those of its sources must exist."""
+        """Add the counterpart of node `name`, after the counterparts of its sources."""
         operation = self.old.operation(name)
         sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):
@@ -139,7 +149,7 @@ class _Conversion:
         """Add the maximum of means over time.
 
         Let C be the running sum of a value over the steps. The largest C in a window grows, step by step, to the largest sum;
-        its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1 per step.
+        its growth in a step is the pooled value of that step. The maximum of spikes is a spike, because no C grows by more than 1 per step.
         """
         counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
         largest = self._insert(f"{name}.largest", operation, counts)

@@ -65,7 +65,10 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 
 
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
-    """Return a handler for each operator of `graph`; handlers record in `origins` the file's name of each node with data."""
+    """Return a handler for each operator of `graph`.
+
+    Each handler records in `origins` where in the file a node comes from, by the node's id, unless the node is constant.
+    """
 
     def apply(call: OperatorCall) -> list[Value]:
         op = call.operation.op

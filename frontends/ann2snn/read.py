@@ -77,9 +77,9 @@ def read_relu_network(path: Path) -> ReluNetwork:
 
 
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
-    """Read a file that must be a ReLU network; raises the errors of :func:`read_relu_network`, except that for a spiking network.
+    """Read a file that must be a ReLU network; errors as for :func:`read_relu_network`, without :class:`AlreadySpikingError`.
 
-    With `compare`, network and file are run on random samples and must agree.
+    With `compare`, the network and the file are run on random samples and must agree.
     """
     with refusing(path, "converted", "report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)

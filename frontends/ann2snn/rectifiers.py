@@ -14,7 +14,7 @@ from snnc.compiler.neurons.surrogates.library import straight_through
 THRESHOLD: Final = 1.0
 """Threshold of all neurons; the weights contain the scale of their layer."""
 START: Final = 0.5
-"""Initial membrane, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
+"""Initial membrane potential, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
 
 
 def rectifier(shape: Shape, ceiling: float | None = None) -> Population:
@@ -31,7 +31,7 @@ def spiking(shape: Shape) -> Population:
     ::
 
         v' = v + i
-        s  = H(v' - 1), 1 where v' = 1
+        s  = H(v' - 1), with H(0) = 1
         v  = v' - s
 
     With a constant current i, T steps contain ``floor(1/2 + T i)`` spikes, but at least 0 and at most T.
@@ -53,7 +53,7 @@ def increment(shape: Shape, binary: bool) -> Population:
     shape
         Shape of the population.
     binary
-        Whether the input grows by 0 or 1. The output is then spikes, with the derivative of the difference itself.
+        Whether the input grows by 0 or 1. The output is then a spike, whose surrogate derivative is that of the difference.
     """
     return Population(_GROWN_SPIKES if binary else _GROWN, shape, surrogate=straight_through() if binary else None)
 

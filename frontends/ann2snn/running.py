@@ -12,7 +12,7 @@ from snnc.compiler.passes.edit import add_edge, fresh_name
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.onnx.errors import OnnxLimitError
 
-_ROOM: Final = 2**24
+_MAX_VALUES: Final = 2**24
 """Maximum number of values in one array of a run with more than one sample."""
 MAX_NUMBERS: Final = 2**27
 MAX_WORK: Final = 40_000_000_000
@@ -28,8 +28,8 @@ def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
-    """Yield each part of the samples, as a slice, with the values of all outputs at each of `steps` steps of constant input."""
-    count, width = len(next(iter(inputs.values()))), max(1, _ROOM // _widest(graph, port_map(graph)))
+    """Yield each part of the samples, as a slice, with the values of all outputs at each of the `steps` steps, with constant inputs."""
+    count, width = len(next(iter(inputs.values()))), max(1, _MAX_VALUES // _widest(graph, port_map(graph)))
     for start in range(0, count, width):
         part = slice(start, min(start + width, count))
         yield part, _steps(graph, {n: a[part].astype(float) for n, a in inputs.items() if n in graph.nx}, steps)

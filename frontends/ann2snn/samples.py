@@ -19,7 +19,7 @@ MAX_SAMPLES: Final = 2048
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Inputs by name, [samples, *shape] each, their labels if known, and a text that says which of the user's samples they are."""
+    """Inputs by name, [samples, *shape] each, their labels if known, and a description of the selection, as in "samples 0, 2, 4, …"."""
 
     inputs: Mapping[str, Array]
     labels: Array | None

@@ -21,28 +21,20 @@ def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def _power(a: Any, b: Any) -> Any:
-    return np.power(a, b).astype(np.asarray(a).dtype)
-
-
 ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": _divide,
     "neg": np.negative,
-    "pow": _power,
+    "pow": lambda a, b: np.power(a, b).astype(np.asarray(a).dtype),
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,
     "abs": np.abs,
     "sign": np.sign,
     "tanh": np.tanh,
-    "sigmoid": _sigmoid,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "erf": _erf,
     "sin": np.sin,
     "cos": np.cos,
@@ -66,14 +58,7 @@ def apply(op: str, *arrays: Array) -> Array:
 
 def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`, keeping them with size 1."""
-    match kind:
-        case "sum":
-            return np.asarray(x.sum(axes, keepdims=True))
-        case "mean":
-            return np.asarray(x.mean(axes, keepdims=True))
-        case "max":
-            return np.asarray(x.max(axes, keepdims=True))
-    return np.asarray(x.min(axes, keepdims=True))
+    return np.asarray(getattr(np, kind)(x, axis=axes, keepdims=True))
 
 
 def largest(values: Array) -> float:

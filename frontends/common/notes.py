@@ -59,7 +59,7 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array that is not stored elsewhere in the file as JSON types."""
+    """Return an array as JSON types, for an array that the file does not store elsewhere."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
@@ -104,7 +104,7 @@ _WINDOW: Final = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph, the file's names of its nodes' ports (the port "" is the node itself), and a digest of the written file."""
+    """A graph, the names in the file by node and port (port "" is the node itself), and a digest of the written file."""
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
@@ -185,8 +185,8 @@ def read_description(text: object, find_array: FindArray) -> Description:
     _check_sizes(graph)
     for name, sparse in list(graph.of_type(Sparse)):
         replace_operation(graph, name, _with_nonzeros(name, sparse))
-    for name, homes in defaults.items():
-        now = {p: find_array(place) for p, place in homes.items()}
+    for name, places in defaults.items():
+        now = {p: find_array(place) for p, place in places.items()}
         replace_operation(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
     return Description(graph, values, structure)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -35,7 +34,7 @@ class Facts:
     drive
         Constant added to the current at every step.
     threshold
-        Membrane above which the neuron fires; None for integrators.
+        Membrane potential above which the neuron fires; None for integrators.
     compare
         ">" or ">=".
     reset
@@ -43,7 +42,7 @@ class Facts:
     reset_delay
         Whether the reset takes effect in the step after the spike.
     v_reset
-        Membrane after a reset to a value.
+        Membrane potential after a reset to a value.
     """
 
     name: str
@@ -64,7 +63,7 @@ class _Candidate:
     model: NeuronModel
     parameters: Mapping[str, Array]
     start: Array
-    """Membrane before the first step that corresponds to zero states of the recovered neuron."""
+    """Membrane potential before the first step that corresponds to zero states of the recovered neuron."""
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
@@ -106,19 +105,12 @@ def _same_values(ours: Response, theirs: Response) -> bool:
 def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
     if rest.membranes:
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
-        impulse = forms[:, 1]
-        thresholds = _thresholds(parameters, forms)
-        for threshold in thresholds:
-            yield from _spiking(impulse, forms, threshold, strict, parameters)
+        named = [np.asarray(parameters["threshold"], np.float64).reshape(-1)] if "threshold" in parameters else []
+        for threshold in (*named, -forms[0, 0]):
+            yield from _spiking(forms[:, 1], forms, threshold, strict, parameters)
         return
     for values in rest.values.values():
-        forms = np.stack(values)
-        yield from _integrators(forms)
-
-
-def _thresholds(parameters: Mapping[str, Array], forms: Array) -> list[Array]:
-    named = [np.asarray(v, np.float64).reshape(-1) for k, v in parameters.items() if k == "threshold"]
-    return [*named, -forms[0, 0]]
+        yield from _integrators(np.stack(values))
 
 
 def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
@@ -155,7 +147,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
-    """Yield (membrane, synaptic current) decays; a decay that all neurons have in common also has the same role in all of them."""
+    """Yield (membrane, synaptic current) decays; a decay shared by all neurons has the same role in all neurons."""
     if not second.any():
         yield first, None
         return
@@ -181,7 +173,7 @@ def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
 
 
 def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
-    """Return the constant current and the initial value of a membrane that is ``rest[0]``, then ``rest[1]``, without input."""
+    """Return the constant current and the initial value of a membrane potential that is ``rest[0]``, then ``rest[1]``, without input."""
     drive = rest[1] - decay * rest[0]
     if not np.abs(drive).max() > _NO_DRIVE:
         drive = np.zeros_like(drive)
@@ -237,10 +229,10 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
         root = np.sqrt(np.maximum(total**2 - 4 * product, 0.0))
     if not close(h4, total * h3 - product * h2):
         return
-    slow, fast = (total + root) / 2, (total - root) / 2
-    if not (fast > 0).all() or not (slow <= 1).all() or not (fast < slow).all():
+    alpha, beta = (total + root) / 2, (total - root) / 2
+    if not (beta > 0).all() or not (alpha <= 1).all() or not (beta < alpha).all():
         return
-    for reset, (alpha, beta) in itertools.product(("zero", "subtract", "none"), ((slow, fast),)):
+    for reset in ("zero", "subtract", "none"):
         model = Alpha(reset=reset, strict=strict, fixed_tau=True)
         tau = h1 / (alpha - beta)
         facts = Facts(model.name, beta, alpha, np.ones(()), np.zeros(()), threshold, ">" if strict else ">=", reset)

@@ -1,9 +1,9 @@
 """Response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
-set of coefficients per neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so that two models with the
-same membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients, whatever the oracle
-decides.
+set of coefficients per neuron. An :class:`Oracle` decides whether a neuron spikes. It repeats its decision for equal arguments, so two
+models with equal membrane potentials get equal spikes. Two models are equivalent if all outputs have equal coefficients for every
+pattern of spikes that the oracle can choose.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotLinearError(Exception):
 
 @dataclass(eq=False)
 class Oracle:
-    """Decides spikes: equal arguments get equal answers, and a new argument gets the next bit of `pattern`."""
+    """Decides whether a neuron spikes: a new argument of the spike function gets the next bit of `pattern`, a known one its old bit."""
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Oracle:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Forms of the arguments of output spikes, and of the other outputs, for each step."""
+    """Results of a run, for each step: arguments and kinds of the spikes that are outputs, and values of the other outputs by name."""
 
     membranes: list[Form]
     kinds: list[str]
@@ -79,9 +79,9 @@ def respond(
     neurons: int,
     initial: Mapping[str, Array] = MappingProxyType({}),
 ) -> Response:
-    """Run `model` on symbolic currents, scaled and shifted by `current`, at its first port; other ports get none.
+    """Run `model` on symbolic currents at its first port, and on 0 at its other ports.
 
-    States start at `initial`, by default at zero.
+    The symbolic currents are multiplied by ``current[0]``, and ``current[1]`` is added. States start at `initial`, by default at zero.
 
     Raises
     ------

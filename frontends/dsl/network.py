@@ -101,7 +101,7 @@ class Network:
             Initial states that differ from the model's own, in the same form. Before the first step, a delayed connection reads them,
             too.
         surrogate
-            Surrogate derivative of the spike; None for that given to :func:`snnc.compile`.
+            Surrogate derivative of the spike; None for the one given to :func:`snnc.compile`.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class Network:
         self._check_member(target)
         where = f"the connection {source.name!r} -> {target.name!r}"
         chain = _chain(Dense() if connection is None else connection, where)
-        steps = _whole_number(delay, f"{where}: the delay", 0)
+        steps = _checked_delay(delay, where)
         self._check_port(source, source_port)
         self._check_target(target, target_port, where)
         stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
@@ -457,14 +457,14 @@ def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Co
     return chain
 
 
-def _whole_number(value: int, what: str, least: int) -> int:
+def _checked_delay(delay: int, where: str) -> int:
     try:
-        number = operator.index(value)
+        steps = operator.index(delay)
     except TypeError:
-        number = least - 1
-    if number < least:
-        raise InvalidValueError(f"{what} is {value!r}; it must be a whole number of {least} or more.")
-    return number
+        steps = -1
+    if steps < 0:
+        raise InvalidValueError(f"{where}: the delay is {delay!r}; it must be a whole number of 0 or more.")
+    return steps
 
 
 def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) -> dict[str, Array]:

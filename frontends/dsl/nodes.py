@@ -65,7 +65,7 @@ class NetworkNode:
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations that it contains."""
+        """The inputs and populations that the node contains."""
         return (self,)
 
 

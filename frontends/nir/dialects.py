@@ -35,7 +35,7 @@ class Dialect:
     late_output
         Whether spikes leave a neuron one step after they occur.
     start
-        Initial value of membranes: 0, v_leak (v_reset if there is no leak), or v_reset.
+        Initial membrane potential: 0, v_leak (v_reset if there is no leak), or v_reset.
     recurrent_bypass
         Whether the input of a nested recurrent graph bypasses the recurrent weights, although its edges lead through them.
     note
@@ -66,8 +66,7 @@ _ALL: Final = (
         DEFAULT_DT,
         reset="subtract",
         note="Read with snnTorch's default conventions: the threshold is subtracted in the step after a spike; the file's v_reset is "
-        "ignored. "
-        'For a model with reset_mechanism="zero" and reset_delay=False, use the dialect nir.',
+        'ignored. For a model with reset_mechanism="zero" and reset_delay=False, use the dialect nir.',
     ),
     Dialect(
         "norse",
@@ -76,7 +75,7 @@ _ALL: Final = (
         plain_synapse=True,
         start="leak",
         note="Read with Norse's conventions: time constants in its files are dt times the true ones, so a step of 1 ms is 1e-6 s; "
-        "IF neurons add r*i and synaptic currents add w_in*i per step, regardless of dt; membranes start at v_leak.",
+        "IF neurons add r*i and synaptic currents add w_in*i per step, regardless of dt; membrane potentials start at v_leak.",
     ),
     Dialect(
         "spikingjelly",
@@ -93,8 +92,9 @@ _ALL: Final = (
         unit_gain=True,
         late_output=True,
         recurrent_bypass=True,
-        note="Read with Spyx's conventions: currents enter with gain 1, regardless of r; spikes leave one step after the membrane exceeds "
-        "its threshold, and the threshold is subtracted in that step; the input of recurrent layers bypasses the recurrent weights.",
+        note="Read with Spyx's conventions: currents enter with gain 1, regardless of r; spikes leave one step after the membrane "
+        "potential exceeds its threshold, and the threshold is subtracted in that step; the input of recurrent layers bypasses the "
+        "recurrent weights.",
     ),
 )
 DIALECTS: Final[Mapping[str, Dialect]] = {dialect.name: dialect for dialect in _ALL}

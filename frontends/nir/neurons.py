@@ -45,7 +45,7 @@ class _InterpretedFields:
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
 
     def start(self) -> Array:
-        """Return the initial value of the membrane."""
+        """Return the initial membrane potential."""
         leaks = "v_leak" in self.node.fields
         return self.value({"zero": "", "leak": "v_leak" if leaks else "v_reset", "reset": "v_reset"}[self.dialect.start])
 
@@ -100,7 +100,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
         Framework whose NIR conventions apply.
     """
     reader = _InterpretedFields(node, dt, dialect)
-    model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
+    model, values = _neuron(reader)
     parameters = {name: _array(values[name], shape) for name in model.parameters}
     start = reader.start() if "v" in model.states else np.zeros(())
     return Population(model, shape, parameters, initial={"v": _array(start, shape)} if start.any() else {})
@@ -133,7 +133,7 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Membrane update and its parameters, by integrator; the spiking type's name has an additional F."""
+"""Update of the membrane potential, and its parameters, by integrator; the spiking type's name has an additional F."""
 _ZERO: Final = ("v_leak", "v_reset")
 
 
@@ -168,13 +168,11 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
 
 def _neuron(reader: _InterpretedFields) -> _Found:
     kind = reader.node.type
+    if kind == "Threshold":
+        return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}
     firing = reader.firing if kind in FIRING else None
     if reader.plain():
         return library(kind, firing), {**reader.decays(), **reader.thresholds()}
     model = standard(kind, firing, PLAIN_SYNAPSE if reader.dialect.plain_synapse else SYNAPSE)
     values: dict[str, Array | float] = {"dt": reader.step() if kind in ("I", "IF") else reader.dt, **reader.thresholds()}
     return model, values | {name: reader.value(name) for name in model.parameters if name not in values}
-
-
-def _threshold(reader: _InterpretedFields) -> _Found:
-    return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

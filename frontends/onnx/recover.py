@@ -156,7 +156,7 @@ def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return pairs of states and outputs if every input with a time-like axis is a state, since the axis may only pack several states."""
+    """Return pairs of states and outputs if every input with a time-like axis is a state: such an axis may only pack several states."""
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
@@ -164,7 +164,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
 
 
 def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with its states separated or as they are, whichever succeeds; packed states are first tried separated."""
+    """Read a single step with its states separated, or unchanged, whichever succeeds; packed states are first tried separated."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single_step(source, shapes, pairs, first)
@@ -264,7 +264,7 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
-    """Try to read convolutions of a single image as those of one sample; if that fails, raise `error`, which is more informative."""
+    """Build the graph of a step without batch axis whose convolutions read one sample; else raise `error`, which explains more."""
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error
     try:
@@ -283,7 +283,7 @@ def _lost_states(graph: Graph) -> list[str]:
     """Return a warning for each spiking population without a state."""
     return [
         f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
-        "if its neurons have a membrane, the export lost it."
+        "if its neurons have a membrane potential, the export lost it."
         for name, population in graph.of_type(Population)
         if any(_fires(population, a.target) for a in population.model.equations)
         and not population.model.states
@@ -292,7 +292,7 @@ def _lost_states(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Return whether a value of an earlier step, or a membrane, reaches a population without passing weights or spikes."""
+    """Return whether a state, or a value of an earlier step, reaches a population without passing weights or spikes."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):

@@ -1,6 +1,6 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane is passed, keep them as attributes
+Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
 once for each step of the example, from rest, with its states carried over; a module that loops over time itself is only reset first.
 """
@@ -44,7 +44,7 @@ def _copy_of(module: Any) -> Any:
 
 
 def reset_states(module: Any) -> None:
-    """Reset the states stored in a module to those before its first step, in the way of each framework."""
+    """Reset the states stored in a module to their values before the first step, with the functions of its framework."""
     for part in module.modules():
         if hasattr(part, "_memories"):
             part.reset()

@@ -184,6 +184,7 @@ def test_workers_of_a_dataloader_run_the_module(x, context):
 LOADS = "import sys, torch; module = torch.load(sys.argv[1], weights_only=False); torch.save(module(torch.load(sys.argv[2])), sys.argv[3])"
 
 
+@pytest.mark.wide
 def test_another_program_loads_what_was_saved(x, tmp_path):
     module = Module(network(), output=["spikes", "classes"])
     torch.save(module, tmp_path / "module.pt")

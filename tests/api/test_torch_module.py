@@ -139,6 +139,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.wide
 def test_two_processes_train_as_one_does(tmp_path):
     layer = Module(network(), surrogate="fast_sigmoid:25", threads=1)
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(T, 4, 6)).astype(np.float32)) * 2

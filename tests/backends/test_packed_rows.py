@@ -91,7 +91,7 @@ def test_training_with_packed_rows_equals_the_reference(tmp_path, monkeypatch, m
             np.testing.assert_allclose(found[parameter], value, atol=1e-5, err_msg=parameter)
 
 
-@pytest.mark.representative("deep-optimizer4-*", "spiking_recurrent-optimizer0-*")
+@pytest.mark.wide
 @pytest.mark.parametrize(("make", "optimizer", "seed", "chips", "replicas"), CASES)
 def test_cycles_and_bytes_of_packing_are_those_of_the_emitted_program(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas):
     case = packed(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas)

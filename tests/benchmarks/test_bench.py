@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from snnc.benchmarks import suites
+from snnc.benchmarks import subprocesses, suites
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.nets import benchmark
@@ -97,7 +97,7 @@ def test_the_published_program_has_a_row_of_its_own_model():
 def test_a_process_that_dies_is_a_row_with_an_error(monkeypatch):
     real = subprocess.run
     dying = [sys.executable, "-c", "raise SystemExit('no memory')"]
-    monkeypatch.setattr(suites.subprocess, "run", lambda command, **options: real(dying, **options))
+    monkeypatch.setattr(subprocesses.subprocess, "run", lambda command, **options: real(dying, **options))
     row = run(SuiteTask("w1", "snnc", None, True))
     assert KEYS - {"compile_s", "peak_rss_mb"} <= set(row)
     assert row["error"] == "no memory"

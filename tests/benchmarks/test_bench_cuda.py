@@ -262,7 +262,7 @@ def test_precisions_choose_the_lines_and_a_mode_with_its_engine_needs_none():
     assert names(["snnc", "torch"], "tf32, bfloat16") == ["snnc:tf32", "torch:tf32", "snnc:bfloat16", "torch:bfloat16"]
     assert names(["snnc:float16"], "float32") == ["snnc:float16"]
     assert names([], "all") == [f"{e.engine}:{e.mode}" for e in CUDA_ENTRIES]
-    with pytest.raises(BenchError, match="no engine is left in the precisions tf32"):
+    with pytest.raises(BenchError, match="no requested engine runs in the precision tf32"):
         requested(["brian"], ("tf32",), (Entry("brian", "exact", "module", ("eager",)),))
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from forked_workers import workers_are_forks  # noqa: F401  # the fixture `forked`
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
-from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import command, lines, preparation, ways
 from snnc.benchmarks.cuda.command import CudaBenchOptions
@@ -24,6 +24,7 @@ from snnc.benchmarks.cuda.preparation import prepare_workloads, versions_of
 from snnc.benchmarks.cuda.preparation_process import prepare_here
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
+from snnc.benchmarks.subprocesses import ProcessError
 from snnc.cli import main as cli
 from snnc.errors import BenchError
 
@@ -33,10 +34,9 @@ SETTINGS = SuiteSettings(2, 1, "cpu", ways.FASTEST, 60.0)
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    """Entries of the stub engine, importable in processes."""
-    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+def stub(monkeypatch, forked):
+    """Entries of the stub engine, whose workers are forks."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     return lambda *variants, engine="stub", **more: Entry(engine, "exact", "bench_stub", variants, **more)
 
 
@@ -103,7 +103,7 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
     def full(process, *given):
         tried.append(process.variant)
         if tried.count("right") == 1 and process.variant == "right":
-            raise EngineError("OutOfMemoryError: CUDA out of memory")
+            raise ProcessError("OutOfMemoryError: CUDA out of memory")
         return opened(process, *given)
 
     monkeypatch.setattr(lines, "opened", full)

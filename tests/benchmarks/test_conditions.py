@@ -13,7 +13,7 @@ from snnc.benchmarks.cuda import paper
 from snnc.benchmarks.cuda.paper_step import step_conditions
 from snnc.benchmarks.matched import conditions_of, drawn_inputs, drawn_labels, matched_problem, of_workload, predict_matched
 from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.reproduce.figures.gpu import IPU, NETS, OTHER, matched_row, points_of
+from snnc.benchmarks.reproduce.figures.gpu import IPU, NETS, OTHER, matched_row, points
 from snnc.benchmarks.reproduce.measured import measured_steps
 from snnc.driver.activity import measure_activity
 
@@ -120,7 +120,7 @@ def test_a_measured_step_under_other_conditions_leaves_the_column_of_the_predict
     steps = [step for step in measured_steps() if step.net == "w1-5"]
 
     def column(measured):
-        return {p.series for p in points_of(results, measured) if p.x == "w1-5"}
+        return {p.series for p in points(results, measured) if p.x == "w1-5"}
 
     assert IPU in column(steps)
     assert "GPU, snnc (measured)" in column(steps)
@@ -128,7 +128,7 @@ def test_a_measured_step_under_other_conditions_leaves_the_column_of_the_predict
     busy = {**GPU["w1-5"].activity, "hidden1": 1.06 * GPU["w1-5"].activity["hidden1"]}
     doctored = [replace(step, conditions=replace(step.conditions, activity=busy)) for step in steps]
     assert column(doctored) == {IPU}
-    (apart,) = (p for p in points_of(results, doctored) if p.series == "GPU, snnc (measured)")
+    (apart,) = (p for p in points(results, doctored) if p.series == "GPU, snnc (measured)")
     assert apart.x == f"w1-5{OTHER}"
     assert "hidden1 has 4.72 %" in apart.note
 

@@ -97,7 +97,7 @@ def test_gpu_steps_of_the_curve_are_drawn_only_at_the_predictions_problem():
         for program, ms, data in (("torch", 4.8, "d"), ("snnc", 2.4, "other"))
     ]
     rows = {row.key: planned(row, 24.0) | {"conditions": conditions.to_data()} for row in gpu_activity.FIGURE.rows(True)}
-    found = {point.series: point for point in gpu_activity.points_of(rows, steps) if point.about["net"] == net}
+    found = {point.series: point for point in gpu_activity.points(rows, steps) if point.about["net"] == net}
     assert {point.x for point in found.values()} == {5.0}
     assert found["GPU, torch (measured)"].y == pytest.approx(10_000)
     assert found[GPU].y == pytest.approx(2_000)

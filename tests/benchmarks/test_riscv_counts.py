@@ -162,6 +162,7 @@ def test_each_loop_of_the_cost_model_has_a_match_or_a_reason(scripts):
     assert every - matched == set(riscv_counts.UNMATCHED)
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("riscv64-unknown-elf-g++") is None, reason="no RISC-V compiler")
 def test_the_machine_code_of_w1_has_a_loop_for_every_match(scripts, tmp_path):
     riscv_counts, _ = scripts

@@ -69,7 +69,7 @@ def of_autograd(weights, how, x, y):
     return {name: p.detach().numpy() for name, p in w.items()}
 
 
-@pytest.mark.representative("*-reference", "add-cpu", "add-gc200")
+@pytest.mark.representative("*-reference", "add-cpu")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("how", JOINS)
 def test_residual_blocks_with_one_to_one_recurrence_train_as_autograd(how, target, monkeypatch):
@@ -132,7 +132,7 @@ def cells_by_autograd(weights, spiking, x, y):
     return {name: p.detach().numpy() for name, p in w.items()}
 
 
-@pytest.mark.representative("ConvLSTM-cpu", "ConvLSTM-gc200", "SConv2dLSTM-reference")
+@pytest.mark.representative("ConvLSTM-cpu", "SConv2dLSTM-reference")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("spiking", [False, True], ids=["ConvLSTM", "SConv2dLSTM"])
 def test_lstm_cells_with_convolutions_train_as_autograd(spiking, target, monkeypatch):

@@ -112,6 +112,7 @@ def test_further_windows_are_predicted_within_five_per_cent():
     assert not any(phase.name == "backward: test for further windows" for phase in plan.phases), "the forward pass has found it"
 
 
+@pytest.mark.wide
 def test_exchange_buffers_of_sparse_populations_are_predicted_in_each_superstep():
     plan, emulated = predicted_and_emulated(sparse, 60, 1)
     points = emulated["memory_over_time"]

@@ -88,8 +88,8 @@ class BenchArguments:
 def bench(context: typer.Context, given: BenchArguments) -> None:
     """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
 
-    Every row runs in a separate process, so that its time and peak memory are its own. A failure is a row with an error. The
-    file is rewritten after each row, so an interrupted run keeps its finished rows.
+    Every row is measured in a separate process, so that no other row affects its time and peak memory. A failure is a row with an error.
+    The --json file is rewritten after each row, so an interrupted run keeps its finished rows.
     In the suites cpu and cuda all engines train the same network in turn; their results must agree before anything is timed. Slow
     preparations (building snnc's programs, compilers of frameworks) run in parallel before the timing. cuda needs a GPU and nvcc. With
     SNNC_CUDA_ON_HOST=1 the CPU replaces the GPU: this checks the suite, but its times mean nothing.

@@ -19,7 +19,7 @@ from snnc.cli.common import (
     ModelArgument,
     PercentileOption,
 )
-from snnc.cli.console import columns, result, result_json, warn, working
+from snnc.cli.console import columns, show, warn, working
 
 
 def check(
@@ -64,8 +64,4 @@ def check(
     found = describe(graph, measured=measured, surrogate=chosen)
     for warning in firing_warnings(measured) if measured is not None else ():
         warn(warning)
-    if as_json:
-        result_json(found)
-        return
-    for line in (*to_text(found, columns()), *assumption_lines(found, columns())):
-        result(line)
+    show(as_json, lambda: found, lambda: [*to_text(found, columns()), *assumption_lines(found, columns())])

@@ -22,13 +22,11 @@ from snnc.cli.common import (
     SeedOption,
 )
 from snnc.cli.completing import targets as names_of_targets
-from snnc.cli.console import note, result, result_json, working
+from snnc.cli.console import note, result_json, show, working
 from snnc.cli.parameters import command, table_options
 
 if TYPE_CHECKING:
-    from snnc.checks.memory_estimate import MemoryEstimate
     from snnc.compiler.ir.graph import Graph
-    from snnc.driver.estimating import Estimate
     from snnc.options.compile_options import CompileOptions
 
 
@@ -114,16 +112,17 @@ def _read(given: CompileArguments) -> Graph:
 def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, start: float) -> None:
     """Print a prediction; `start` is the ``time.perf_counter`` value at the start of the command."""
     from snnc.checks.memory_estimate import estimate_memory
-    from snnc.driver.estimating import estimate_graph
+    from snnc.cli.compile_summary import plan_lines
+    from snnc.driver.estimating import estimate_graph, estimate_lines
 
     if chosen.backend.native and given.strategy == "snnc" and given.activity is None:
         with working("estimating"):
             needed = estimate_memory(graph, chosen)
-        _show_needed(needed, given.as_json)
+        show(given.as_json, needed.to_data, needed.lines)
         return
     with working("planning"):
         found = estimate_graph(graph, chosen, given.options["calibrate"], activity=given.activity, strategy=given.strategy, start=start)
-    _show(found, given.as_json)
+    show(given.as_json, found.to_data, lambda: [*plan_lines(found.plan), *estimate_lines(found)])
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
@@ -140,19 +139,7 @@ def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, outp
 
         with working("building and running"):
             ran = run_once(output, data)
-    if given.as_json:
-        result_json(as_data(compiled, output, ran))
-        return
-    for line in as_text(compiled, output, ran):
-        result(line)
-
-
-def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
-    if as_json:
-        result_json(found.to_data())
-        return
-    for line in found.lines():
-        result(line)
+    show(given.as_json, lambda: as_data(compiled, output, ran), lambda: as_text(compiled, output, ran))
 
 
 def _check_estimate(given: CompileArguments) -> None:
@@ -181,14 +168,3 @@ def _check_output(given: CompileArguments) -> None:
         check_replaceable(given.output)
     elif not given.estimate_only and given.dump_after is None:
         raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
-
-
-def _show(found: Estimate, as_json: bool) -> None:
-    from snnc.cli.compile_summary import plan_lines
-    from snnc.driver.estimating import estimate_lines
-
-    if as_json:
-        result_json(found.to_data())
-        return
-    for line in (*plan_lines(found.plan), *estimate_lines(found)):
-        result(line)

@@ -9,7 +9,7 @@ import typer
 
 from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
 from snnc.cli.completing import targets as names_of_targets
-from snnc.cli.console import result, result_json, working
+from snnc.cli.console import show, working
 
 DISAGREE: Final = 1
 """Exit code if the two implementations differ."""
@@ -62,10 +62,6 @@ def verify(
             dialect=dialect,
             trust=trust,
         )
-    if as_json:
-        result_json(found.data())
-    else:
-        for line in found.lines(per_step):
-            result(line)
+    show(as_json, found.data, lambda: found.lines(per_step))
     if not found.agree:
         raise typer.Exit(DISAGREE)

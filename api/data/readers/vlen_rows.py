@@ -61,14 +61,7 @@ class VlenRows:
 
 
 def rows_of(file: int, dataset: Any) -> VlenRows:
-    """Find the rows of a dataset of variable-length rows.
-
-    Parameters
-    ----------
-    file
-        Descriptor of the file.
-    dataset
-        The ``h5py.Dataset``.
+    """Find the variable-length rows of an ``h5py.Dataset``; `file` is a descriptor of its file.
 
     Raises
     ------

@@ -27,14 +27,9 @@ class OccupancySample:
 
 
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
-    """Return the live bytes of each superstep; only the peak for a plan without this record.
+    """Return the live bytes of each superstep, or only the peak for a plan without this record.
 
-    Parameters
-    ----------
-    plan
-        The plan.
-    emulated
-        Bytes of the fullest tile on the emulator, by superstep.
+    `emulated` contains the bytes of the fullest tile on the emulator, by superstep.
     """
     tile, known = plan.fullest_tile, emulated or {}
     if not plan.memory_over_time:

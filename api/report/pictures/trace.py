@@ -13,15 +13,7 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace with one process for the whole step and one for a run of each superstep; predicted and, if given, also emulated.
-
-    Parameters
-    ----------
-    plan
-        The plan to draw.
-    emulated
-        Cycles per step counted by the emulator, by phase name and kind, or None.
-    """
+    """Return a trace with one process for the whole step and one for a run of each superstep, both predicted and, if given, emulated."""
     events: list[dict[str, Any]] = []
     for source, numbers in (("predicted", None), ("emulated", emulated)):
         if source == "emulated" and not emulated:

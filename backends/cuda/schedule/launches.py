@@ -28,6 +28,8 @@ Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "p
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum number in a launch that :func:`read_launches` accepts."""
+_ADDED: Final[Mapping[str, object]] = {"during": ""}
+"""Fields that a later version added to the description of a launch, with their values in older projects: all gradients ran alone."""
 TILE: Final = 128
 """Rows, and columns, of the tile of a product that a block computes."""
 NARROW: Final = 32
@@ -93,10 +95,16 @@ class Launch:
 
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches in the description of a project; None if they are missing or invalid."""
-    if not isinstance(data, list) or not all(_is_launch(one) for one in data):
+    """Return the launches in the description of a project; None if they are missing or invalid.
+
+    Projects of an older version lack the fields of :data:`_ADDED`, whose defaults describe the programs of that version.
+    """
+    if not isinstance(data, list):
         return None
-    return [Launch.from_data(one) for one in data] or None
+    found = [dict(_ADDED) | one if isinstance(one, dict) else one for one in data]
+    if not all(_is_launch(one) for one in found):
+        return None
+    return [Launch.from_data(one) for one in found] or None
 
 
 def _is_launch(data: object) -> bool:

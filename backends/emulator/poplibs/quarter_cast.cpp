@@ -125,6 +125,13 @@ Tensor cast(Graph &graph, const Tensor &src, const poplar::Type &dstType, const 
   return dst;
 }
 
+Tensor cast(Graph &graph, Tensor src, const poplar::Type &dstType, const Tensor &metadata, poplar::ComputeSet computeSet,
+            const poplar::DebugContext &context) {
+  const Tensor dst = graph.clone(dstType, metadata, src, contextName(context, "cast"));
+  detail::castQuarters(graph, src, dst, computeSet);
+  return dst;
+}
+
 } // namespace popops
 
 namespace poplibs {

@@ -24,6 +24,19 @@ Cast constantOf(const Tensor &tensor, const poplar::HostValue &value) {
 
 } // namespace
 
+Tensor checkAccuracyWhenCast(Graph &graph, const Tensor &input, Type outputType, double tolerance, Sequence &prog,
+                             const DebugContext &context) {
+  const std::string name = contextName(context, "checkAccuracyWhenCast");
+  for (const Type &type : {input.elementType(), outputType})
+    if (type != poplar::FLOAT && type != poplar::HALF)
+      throw poputil::poplibs_error(name + ": a cast of " + input.elementType().toString() + " to " + outputType.toString() +
+                                   "; both must be half or float");
+  if (input.numElements() != 1)
+    throw poputil::poplibs_error(name + ": a tensor of shape " + input.shapeToString() + " is not one number");
+  const Any x = Cast(_1, poplar::FLOAT), after = Cast(Cast(_1, outputType), poplar::FLOAT);
+  return map(graph, Lte(Abs(Sub(after, x)), Mul(Abs(x), Const(float(tolerance)))), {input.flatten()[0]}, prog, name);
+}
+
 void detail::fill(Graph &graph, const Tensor &tensor, Sequence &prog, poplar::HostValue value, const DebugContext &context) {
   requireLibrary(graph, "popops");
   mapTo(graph, constantOf(tensor, value), {}, tensor, prog, contextName(context, "fill"));

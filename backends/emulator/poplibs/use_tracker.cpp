@@ -83,11 +83,12 @@ Tensor wholeOf(const Graph &graph, poplar::VariableRef variable) {
 
 } // namespace
 
-void TensorUseTracker::mapTensorsByUse(Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage, MappingMethod) {
+void TensorUseTracker::resolve(const Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage, MappingMethod) {
   std::map<poplar::VariableRef, Users> users;
   for (const Use &use : uses_)
     for (const poplar::VariableInterval &region : use.tensor.getVarRegions())
       addUse(users[region.var], region.interval, use.tile);
+  uses_.clear();
   for (auto &[variable, parts] : users) {
     const Tensor whole = wholeOf(graph, variable);
     if (extendPartialUsage)
@@ -95,8 +96,15 @@ void TensorUseTracker::mapTensorsByUse(Graph &graph, unsigned grainSize, unsigne
     const std::vector<std::vector<Interval>> mapping = share(parts, numTiles_, grainSize, minElementsPerTile);
     for (unsigned tile = 0; tile < mapping.size(); ++tile)
       for (const Interval &i : mapping[tile])
-        graph.setTileMapping(whole.slice(i), tile);
+        uses_.push_back({tile, whole.slice(i)});
   }
+}
+
+void TensorUseTracker::mapTensorsByUse(Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage,
+                                       MappingMethod method) {
+  resolve(graph, grainSize, minElementsPerTile, extendPartialUsage, method);
+  for (const Use &use : uses_)
+    graph.setTileMapping(use.tensor, use.tile);
 }
 
 } // namespace poputil

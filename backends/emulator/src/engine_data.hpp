@@ -32,7 +32,7 @@ struct CopyStep {
   AlignedBytes buffer;
   Exchange exchange;
   double localCycles = 0;
-  /// Whether transfers that run beside the program must have finished before.
+  /// Whether transfers that overlap with the program must finish before this copy starts.
   bool waits = false;
   std::uint64_t executions = 0;
 };
@@ -146,7 +146,7 @@ struct EngineData {
   std::vector<std::uint32_t> remoteIpus;
   std::vector<PrintStep> prints;
   std::vector<CrossStep> crossings;
-  /// All replicas, starting with this one if the engine is its own; the engine of the first replica keeps the others.
+  /// The data of all replicas, by number. Those of replica 0 own the others (`others`).
   std::vector<EngineData *> replicas;
   std::vector<std::unique_ptr<EngineData>> others;
   unsigned replica = 0;

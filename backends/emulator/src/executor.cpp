@@ -1,5 +1,7 @@
 #include "executor.hpp"
 
+#include <poplar/exceptions.hpp>
+
 #include "bounds.hpp"
 #include "workers.hpp"
 
@@ -16,6 +18,12 @@ SNNC_THREAD_LOCAL unsigned snnc_worker_id = 0;
 SNNC_THREAD_LOCAL unsigned long long *snnc_random_states = nullptr;
 }
 #undef SNNC_THREAD_LOCAL
+
+/// Called instead of an instruction that only an IPU has (popc).
+extern "C" [[noreturn]] void snnc_refuse(const char *instruction) {
+  throw poplar::application_runtime_error("a vertex on tile " + std::to_string(snnc_tile_id) + " reached an instruction that the emulator cannot run: " +
+                                          instruction);
+}
 
 namespace poplar::core {
 

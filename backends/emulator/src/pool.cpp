@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace poplar::core {
 
@@ -28,7 +29,13 @@ void Pool::start() {
 
 void Pool::takeChunks(unsigned thread) {
   for (std::uint32_t chunk; (chunk = next_.fetch_add(1, std::memory_order_relaxed)) < chunks_;)
-    work_(context_, chunk, thread);
+    try {
+      work_(context_, chunk, thread);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_)
+        failure_ = std::current_exception();
+    }
 }
 
 void Pool::loop(unsigned thread) {
@@ -63,6 +70,8 @@ void Pool::run(Work work, void *context, std::uint32_t chunks) {
   takeChunks(0);
   std::unique_lock<std::mutex> lock(mutex_);
   done_.wait(lock, [&] { return busy_ == 0; });
+  if (failure_)
+    std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 } // namespace poplar::core

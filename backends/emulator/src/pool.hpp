@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@ public:
   Pool &operator=(const Pool &) = delete;
 
   unsigned threads() const { return threads_; }
-  /// Runs all chunks and returns when they are done; the caller works too.
+  /// Runs all chunks and returns when they are done; the caller works too. Throws what the first chunk threw that failed.
   void run(Work work, void *context, std::uint32_t chunks);
 
   /// SNNC_THREADS, otherwise the number of cores of this machine.
@@ -43,6 +44,7 @@ private:
   void *context_ = nullptr;
   std::uint32_t chunks_ = 0;
   std::atomic<std::uint32_t> next_{0};
+  std::exception_ptr failure_;
 };
 
 } // namespace poplar::core

@@ -28,7 +28,7 @@ std::int64_t readPredicate(const Op &op) {
   return value;
 }
 
-/// Variables that every replica must have read.
+/// Returns the value on which a decision depends; throws graph_replication_error unless all replicas read the same value.
 std::int64_t agreed(const EngineData &engine, std::uint32_t number, std::int64_t value) {
   for (const EngineData *replica : engine.replicas)
     if (readPredicate(replica->ops[number]) != value)

@@ -77,13 +77,13 @@ struct Superstep {
   AlignedBytes states;
   std::vector<char> initialStates;
   Exchange gather, scatter;
-  /// Whether transfers that run beside the program must have finished before.
+  /// Whether transfers that overlap with the program must finish before this superstep starts.
   bool waits = false;
   /// Vertex types whose cycles are estimated if they count none, and whether this happened.
   std::vector<std::string> estimated;
   std::vector<char> guessed;
 
-  /// Measured over several runs.
+  /// Sums over several runs: executions, tile cycles, and seconds on this host.
   std::uint64_t executions = 0;
   double busiestCycles = 0, sumCycles = 0, hostSeconds = 0;
   std::vector<double> groupCycles;

@@ -15,7 +15,7 @@ struct Transfers {
     double cycles;
   };
   std::vector<Open> open;
-  /// Cycles of transfers in the run in progress or the last one, and the part that overlapped with the program; the same for all runs.
+  /// Cycles of transfers in the run in progress or the last one, the part of them that overlapped with the program, and this part over all runs.
   double lastRun = 0, besideLastRun = 0, beside = 0;
 };
 

@@ -12,7 +12,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, update_vertices, updated, width
-from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import ONCE, Assembly, Body, CodeletField, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
@@ -43,9 +43,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     assembly.variable(
         "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
     )
-    assembly.variable(
-        "Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "factor that clips all gradients"
-    )
+    assembly.on_tile("FLOAT", FACTOR.removesuffix("[0]"), "factor that clips all gradients")
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
     squared = []
     updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
@@ -58,7 +56,8 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
         fields = connected(vertex, {**values, "sums": given["gradient"], "squares": sums})
         squared.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
         loops[index] = replace(loop, fields=tuple(_without_parts(f, given["rates"]) for f in loop.fields if f.name != "kept"))
-    assembly.loops["update"] = [*loops, *squared, *_sums(net)]
+    assembly.loops["update"] = [*loops, *squared]
+    _add_sums(net, assembly)
 
 
 def _without_parts(field: CodeletField, rates: str) -> CodeletField:
@@ -67,28 +66,23 @@ def _without_parts(field: CodeletField, rates: str) -> CodeletField:
     return field if value is None else replace(field, value=value)
 
 
-def _sums(net: PoplarNetwork) -> list[VertexLoop]:
-    adds, factor, target = loss_sum(net.costs), clip(net.costs), net.plan.target
+def _add_sums(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add the vertices that sum the squares, compute the clipping factor and adapt the loss scale."""
+    target, of = net.plan.target, {"losses": "s.parts", "total": "s.sum[0]", "count": "s.parts.numElements()"}
     levels = {"tiles": "square_sums->of_tiles()"}
     if target.chips > 1:
         levels["chips"] = f"square_sums->of_chips({target.tiles_per_chip})"
-    found, item = [], "s"
     for part, every in levels.items():
-        of = {"losses": f"{item}.parts", "total": f"{item}.sum[0]", "count": f"{item}.parts.numElements()"}
-        sums = ("SquareSum", item, every, f"norm_of_{part}", class_name(adds), f"{item}.tile")
-        found.append(VertexLoop(f"squares of {part}", *sums, connected(adds, of)))
+        assembly.add("update", f"squares of {part}", ("SquareSum", "s", every), f"norm_of_{part}", loss_sum(net.costs), of)
     whole = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
-    found.append(VertexLoop("the factor", "", "", "", "norm", class_name(factor), "0", connected(factor, whole)))
-    return [*found, *(_judged(net) if scaled(net) else [])]
-
-
-def _judged(net: PoplarNetwork) -> list[VertexLoop]:
-    """Return the vertex that adapts the loss scale."""
+    assembly.add("update", "the factor", ONCE, "norm", clip(net.costs), whole, "0")
+    if not scaled(net):
+        return
     vertex = judge_update(net.costs, accumulates=accumulates(net))
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
     places |= {"batches": "batches[0]"} if accumulates(net) else {}
-    return [VertexLoop("decides whether the update is skipped", "", "", "", _JUDGED, class_name(vertex), "0", connected(vertex, places))]
+    assembly.add("update", "decides whether the update is skipped", ONCE, _JUDGED, vertex, places, "0")
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:

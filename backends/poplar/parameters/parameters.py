@@ -10,7 +10,7 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.passes import repeats, set_in_passes
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
-from snnc.backends.poplar.parts import Assembly, Values, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, Values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
@@ -115,7 +115,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> 
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
+        assembly.on_tile("FLOAT", name, comment, tile=f"{p}.groups[0].tile")
         assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the value on every tile")
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         whole = name
@@ -143,10 +143,10 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
         )
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
-        vertex, values = sum_private(net.costs), {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
-        private = connected(vertex, {**values, "count": f"{sums}.first.size(g.index)", "parts": "g.end - g.begin"})
-        loop = ("Group", "g", f"with_private_sums({p})", "sum_private_gradients", class_name(vertex), "g.tile")
-        assembly.loop("update", VertexLoop(placed.label, *loop, private))
+        values = {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
+        values |= {"count": f"{sums}.first.size(g.index)", "parts": "g.end - g.begin"}
+        groups = ("Group", "g", f"with_private_sums({p})")
+        assembly.add("update", placed.label, groups, "sum_private_gradients", sum_private(net.costs), values)
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
 
 
@@ -167,7 +167,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
     for moment in [*optimizer_arrays(net), *([REMAINDER] if placed.half and keeps_remainder(net) else [])]:
         kept = f"{name}_{moment}"
         if shared:
-            assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
+            assembly.on_tile("FLOAT", kept, tile=f"{p}.groups[0].tile")
         else:
             assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
         whole = kept if shared else f"all_shares({p}, {kept})"
@@ -179,8 +179,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
     values |= {"clip": FACTOR} if clips(net) else {}
     values |= _rounded(net, placed) if placed.half else {}
     vertex = connected_update(net, half=placed.half)
-    loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
-    assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
+    assembly.add("update", placed.label, ("Group", "g", groups), "update_parameters", vertex, values, tile)
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
@@ -229,9 +228,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
         "outputs": outputs,
         "length": f"runs_of_tiles({target}).size()",
     }
-    vertex = weight_rows(net.costs, half=half)
-    loop = ("Home", "h", f"{source}.homes", WEIGHT_ROWS, class_name(vertex), "h.tile")
-    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
+    assembly.add("update", connection.label, ("Home", "h", f"{source}.homes"), WEIGHT_ROWS, weight_rows(net.costs, half=half), values)
 
 
 def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
@@ -251,7 +248,5 @@ def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
         "rows": "p.count",
         "columns": "p.columns",
     }
-    vertex = pack_rows(net.costs)
-    loop = ("Packer", "p", f"{name}.packers()", PACKED_ROWS, class_name(vertex), "p.tile")
-    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
+    assembly.add("update", connection.label, ("Packer", "p", f"{name}.packers()"), PACKED_ROWS, pack_rows(net.costs), values)
     return f"{name}.to(h, {packed})"

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import update_vertices, updated
-from snnc.backends.poplar.parts import Assembly, class_name, connected
-from snnc.backends.poplar.vertices.external import SUM
+from snnc.backends.poplar.parts import Assembly, class_name
+from snnc.backends.poplar.vertices.external import only_sums
 from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, is_batch_norm
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
@@ -31,10 +31,8 @@ def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
             continue
-        given = {f.name: f.value for f in loop.fields}
-        values = {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}}
-        sums.append(replace(loop, compute_set=SUM, codelet=class_name(vertex), fields=connected(vertex, values)))
-        alone = {"others": given["rates"], "parts": "1"}
+        sums.append(only_sums(loop, vertex))
+        alone = {"others": next(f.value for f in loop.fields if f.name == "rates"), "parts": "1"}
         loops[index] = replace(loop, fields=tuple(replace(f, value=alone.get(f.name, f.value)) for f in loop.fields))
     assembly.loops["update"] = [*loops, *sums]
 

@@ -10,15 +10,13 @@ from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
-from snnc.backends.training.moments import moments
 from snnc.compiler.losses.optimizers import SGD
-from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.losses.update_rules import moments, rule_of
 from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
 """Factor that scales the gradients to the maximum norm."""
-_TILE: Final = "0"
 _LEAST: Final = 2
 """Minimum length of a group's rates."""
 
@@ -95,12 +93,8 @@ def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
     """Add the setting that selects whether the gradients of a batch are stored; return the fields of the vertex that reads it."""
     if not accumulates(net):
         return {}
-    assembly.variable(
-        "Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "earlier batches whose gradients are stored"
-    )
-    assembly.variable(
-        "Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether this step updates the parameters"
-    )
+    assembly.on_tile("INT", "batches", "earlier batches whose gradients are stored")
+    assembly.on_tile("BOOL", "updating", "whether this step updates the parameters", shape="{}")
     assembly.tensors.append('tensor("batches", SNNC_SETTING, {1}, batches, {}, true, SNNC_INT32);')
     return {"batches": "batches[0]", "updating": "updating"}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUM: Final = "sum_gradients"
 """Compute set of the last sums of gradients; it replaces the update."""
@@ -19,10 +21,15 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
-            values = {f.name: f.value for f in loop.fields}
-            fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
-            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, fields)
+            loops[index] = only_sums(loop, vertex)
     assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "dummy input for sums with a single part")
+
+
+def only_sums(update: VertexLoop, vertex: VertexSpec) -> VertexLoop:
+    """Return vertices that sum the gradients which those of an update read; `vertex` is :func:`sum_private`."""
+    values = {f.name: f.value for f in update.fields}
+    fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
+    return replace(update, compute_set=SUM, codelet=class_name(vertex), fields=fields)
 
 
 def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
@@ -40,7 +47,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
     # The ABI reads a loss after each step. The program does not know the loss of the caller, so the reported loss stays 0.
-    assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "always zero")
+    assembly.on_tile("FLOAT", "loss", "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
     assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')

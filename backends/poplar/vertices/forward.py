@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
+from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import counted
 from snnc.backends.poplar.vertices.equations import equations, load_half, loads, offset_from, pointer
 from snnc.backends.poplar.vertices.gradient_windows import support_condition
-from snnc.backends.poplar.vertices.indexed import zeroed
+from snnc.backends.poplar.vertices.indexed import add_zeroing
 from snnc.backends.poplar.vertices.links import incoming, parameter_place, parameter_value, weight_values, window_values
 from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, is_half, saved_slot, state_cells, state_slots
 from snnc.backends.poplar.vertices.statistics import add_moments
@@ -42,10 +42,9 @@ def add_to_blocks(
     compute_set: str,
 ) -> None:
     """Add the codelet of a population, and a vertex on each of its blocks."""
-    title, shown, fields = TITLES[vertex.name], f"{population.id} {population.label}", connected(vertex, values)
-    name = assembly.codelet(vertex, title, shown, fields, body)
+    title, shown = TITLES[vertex.name], f"{population.id} {population.label}"
     comment, group = f"{shown}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
-    assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", fields))
+    assembly.add_codelet(group, comment, ("Block", "b", f"{population.id}.blocks"), [compute_set], vertex, values, title, shown, body)
 
 
 def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Values:
@@ -135,7 +134,7 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
             starts.append(parameter_place(f"bias{index}_{n}", one))
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "rounds": rounds})
         if rounds:
-            assembly.loop("start", zeroed(population.id, cells, "sets currents to zero"))
+            add_zeroing(assembly, population.id, cells, "sets currents to zero")
     return ports
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
+from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import counted
 from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
@@ -72,27 +72,18 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
         "producers": "p.producers",
     }
     vertex, title = reduce_partials(net.costs), "Sums the partial products of a window's entries."
-    fields = connected(vertex, values)
-    name = assembly.codelet(vertex, title, bus.id, fields)
-    assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
+    sums = ("PartialSum", "p", f"{bus.id}_sums")
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", sums, [REDUCE], vertex, values, title, bus.id)
 
 
 def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assert bus.gradient is not None
     relays = f"{store.buffer}_relays"
-    counts = assembly.variable(
-        "Parts",
-        f"{bus.id}_counts",
-        f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)',
-        "number of entries in the previous window",
-    )
-    limited = net.limited(bus, backward=True)
-    numbers = f"Layout::samples({bus.id}_support_number, r)"
-    vertex, title = remember(net.costs), "Stores the number of entries of a window."
-    fields = connected(vertex, {"samples": "r.samples", "number": numbers, "counts": f"{counts}[r.index]"})
-    name = assembly.codelet(vertex, title, bus.id, fields)
-    for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
-        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
+    counts = assembly.kept(relays, "poplar::UNSIGNED_INT", f"{bus.id}_counts", 1, "number of entries in the previous window")
+    limited, items = net.limited(bus, backward=True), ("Relay", "r", relays)
+    remembered: Values = {"samples": "r.samples", "number": f"Layout::samples({bus.id}_support_number, r)", "counts": f"{counts}[r.index]"}
+    title, sets = "Stores the number of entries of a window.", ("backward_neurons", "backward_rounds")[: 1 + limited]
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets, remember(net.costs), remembered, title, bus.id)
     values = {
         "samples": "r.samples",
         "capacity": bus.gradient.capacity,
@@ -101,11 +92,9 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
         "sums": f"sums_of({bus.id}_reduced, r)",
         "values": f"Layout::samples({bus.id}_back_values, r)",
     }
-    vertex, title = gradient_window(net.costs), "Computes the last sums of a window's gradients; workers share its entries."
-    fields = connected(vertex, values)
-    name = assembly.codelet(vertex, title, bus.id, fields)
-    for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
-        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
+    title, sets = "Computes the last sums of a window's gradients; workers share its entries.", ("relay_backward", "backward_next")
+    vertex = gradient_window(net.costs)
+    assembly.add_codelet("reduction", f"{bus.id}: {title}", items, sets[: 1 + limited], vertex, values, title, bus.id)
 
 
 # ---- relays ------------------------------------------------------------------------------------------------------------------
@@ -120,10 +109,9 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
         ("back", f"bus {bus.id}: neurons whose gradients return"),
     ):
         ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
-        assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
-        assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
-    values = f"{bus.id}_back_values"
-    assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "gradients")
+        assembly.window(relays, store.poplar_type, ids, store.room(capacity), comment)
+        assembly.window(relays, "poplar::UNSIGNED_INT", numbers, 2, "spikes, entries")
+    assembly.window(relays, "poplar::FLOAT", f"{bus.id}_back_values", capacity, "gradients")
 
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
-from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
@@ -110,7 +110,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
     if bus.kind == "events":
         seen = assembly.cells(target, f"{id_}_seen", "1", "first entry with a spike")
         if net.limited(bus):
-            assembly.loop("start", zeroed(target, seen, "nothing seen"))
+            add_zeroing(assembly, target, seen, "nothing seen")
     else:
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
@@ -118,11 +118,10 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
         assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "chosen entries, for the source")
 
 
-def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
-    """Return vertices that zero the `cells` of all blocks of a population before the first step."""
-    fields = connected(ZERO_VERTEX, {"values": f"{cells}[b.index]", "count": f"{cells}.size(b.index)"})
-    loop = ("Block", "b", f"{population}.blocks", "zero_currents", class_name(ZERO_VERTEX), "b.tile")
-    return VertexLoop(f"{population}: {comment}", *loop, fields)
+def add_zeroing(assembly: Assembly, population: str, cells: str, comment: str) -> None:
+    """Add vertices that zero the `cells` of all blocks of a population before the first step."""
+    values = {"values": f"{cells}[b.index]", "count": f"{cells}.size(b.index)"}
+    assembly.add("start", f"{population}: {comment}", ("Block", "b", f"{population}.blocks"), "zero_currents", ZERO_VERTEX, values)
 
 
 def _sides(found: IndexedConnection) -> list[str]:
@@ -201,15 +200,14 @@ def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnec
 def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
     """Add the vertices that sum the private gradients within groups and then, for each owner, over groups."""
     label, id_, target = found.connection.label, found.connection.id, found.connection.target
-    private, total = sum_private(net.costs), sum_pieces(net.costs)
     values = {
         "sums": f"{sums}[g.begin]",
         "others": f"{sums}.range(g.begin + 1, g.end)",
         "count": f"{sums}.size(g.begin)",
         "parts": "g.end - g.begin",
     }
-    loop = ("Group", "g", f"with_several_blocks({target})", "sum_private_gradients", class_name(private), "g.tile")
-    assembly.loop("update", VertexLoop(label, *loop, connected(private, values)))
+    groups = ("Group", "g", f"with_several_blocks({target})")
+    assembly.add("update", label, groups, "sum_private_gradients", sum_private(net.costs), values)
     nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, found) else f"{id_}_theta[s.owner]"
     values = {
         "pieces": f"{id_}_shares.of(s, {nothing})",
@@ -218,9 +216,8 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
         "number": f"{id_}_shares.number(s)",
         "count": "s.count",
     }
-    parts = f"shares_of_sums({id_}_owners, {net.plan.target.workers})"
-    loop = ("SumShare", "s", parts, "sum_shared_gradients", class_name(total), "s.tile")
-    assembly.loop("update", VertexLoop(label, *loop, connected(total, values)))
+    shares = ("SumShare", "s", f"shares_of_sums({id_}_owners, {net.plan.target.workers})")
+    assembly.add("update", label, shares, "sum_shared_gradients", sum_pieces(net.costs), values)
 
 
 def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
@@ -281,8 +278,7 @@ def _add_update(
     values |= {"clip": FACTOR} if clips(net) else {}
     values |= _rounding(net, assembly, found, at + 1) if half else {}
     vertex = connected_update(net, half=half, placed=half and found.map.reordered)
-    loop = ("Owner", "o", learned, "update_parameters", class_name(vertex), "o.tile")
-    assembly.loop("update", VertexLoop(found.connection.label, *loop, connected(vertex, values)))
+    assembly.add("update", found.connection.label, ("Owner", "o", learned), "update_parameters", vertex, values)
 
 
 def _shown(

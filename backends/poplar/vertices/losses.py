@@ -10,7 +10,7 @@ from snnc.backends.native.composed_loss import target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import add_accumulation, rate_numbers, scaled, scheduled
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import ONCE, Assembly, Body
 from snnc.backends.poplar.vertices.composed_loss import composed_context
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
@@ -20,9 +20,6 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 RATES: Final = "update_rates"
 """Compute set of the learning rate, if the update is a separate program."""
-_ONE: Final = ("", "", "")
-"""A single vertex, no loop."""
-_TILE: Final = "0"
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
@@ -42,15 +39,10 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     shape = loss_shape(net.program)
     loss = loss_context(net.program.loss, shape, net.plan.batch, net.plan.steps, net.plan.target.workers)
     _add_targets(net, assembly, shape)
-    assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
-    assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
-    assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
-    assembly.variable(
-        "Tensor",
-        "rates",
-        f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})',
-        "step sizes and bias corrections, read by the updates",
-    )
+    assembly.on_tile("FLOAT", "loss")
+    assembly.on_tile("FLOAT", "lr", "learning rate")
+    assembly.on_tile("INT", "optimizer_step")
+    assembly.on_tile("FLOAT", "rates", "step sizes and bias corrections, read by the updates", shape=f"{{{rate_numbers(net)}}}")
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
@@ -59,13 +51,11 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     ]
     _add_factor(net, assembly)
     _add_vertices(net, assembly, population.id, output.record, shape, loss["parts"])
-    adds, rates = loss_sum(net.costs), scheduled(net)
-    total = connected(adds, {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"})
-    assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
-    factor = {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
-    fields = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly), **factor})
-    compute_set = RATES if net.described.passes else "loss_sum"
-    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, compute_set, class_name(rates), _TILE, fields))
+    total = {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"}
+    assembly.add("loss", "their sum", ONCE, "loss_sum", loss_sum(net.costs), total, "0")
+    rates = {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)}
+    rates |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
+    assembly.add("loss", "the learning rate", ONCE, RATES if net.described.passes else "loss_sum", scheduled(net), rates, "0")
     return loss
 
 
@@ -81,7 +71,7 @@ def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
         "skipped_updates": ("INT", "updates skipped because a gradient was not finite"),
     }
     for name, (kind, about) in numbers.items():
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {{1}}, "{name}", {_TILE})', about)
+        assembly.on_tile(kind, name, about)
     factor = c_literal(optimizer.loss_scale.factor)
     assembly.tensors += [
         'tensor("loss_scale", SNNC_SETTING, {1}, loss_scale, {}, true);',
@@ -113,9 +103,8 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
 
     def add(compute_set: str, vertex: VertexSpec, values: Mapping[str, object]) -> None:
-        fields = connected(vertex, values)
-        loop = ("one vertex per sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
-        assembly.loop("loss", VertexLoop(*loop, fields))
+        samples = ("std::size_t", "i", "samples_of(BATCH)")
+        assembly.add("loss", "one vertex per sample", samples, compute_set, vertex, values, "loss_tiles.at(i, 0)")
 
     for name, found in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
         assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {found})")

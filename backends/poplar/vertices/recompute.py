@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, clock, connected
+from snnc.backends.poplar.parts import Assembly, Body, clock
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary, state_types
 
@@ -122,22 +122,11 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
             copies.append(copy)
             sent.append((index, net.stores[buffer].kind == "events"))
     vertex, shown = boundary(net.costs, state_types(population.kernel), sent), f"{population.id} {population.label}"
-    given = connected(vertex, values)
     body: Body = {"copies": copies, "slot": _boundary_slot(net), "pairs": bool(population.kernel.halves)}
-    name = assembly.codelet(vertex, "Saves the initial values of a segment at a boundary, or restores them.", shown, given, body)
-    assembly.loop(
-        "recompute",
-        VertexLoop(
-            f"{shown}: {TITLES[compute_set]} the initial values of a segment",
-            "Block",
-            "b",
-            f"{population.id}.blocks",
-            compute_set,
-            name,
-            "b.tile",
-            given,
-        ),
-    )
+    title, comment = "Saves the initial values of a segment at a boundary, or restores them.", "the initial values of a segment"
+    blocks = ("Block", "b", f"{population.id}.blocks")
+    comment = f"{shown}: {TITLES[compute_set]} {comment}"
+    assembly.add_codelet("recompute", comment, blocks, [compute_set], vertex, values, title, shown, body)
 
 
 def _both(name: str, kept: str, now: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ Relays do not save the last finished step of a source: blocks save its masks, an
 from __future__ import annotations
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
+from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_values
 from snnc.compiler.tiles.schedule.buses import bit_words
 from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
@@ -80,9 +80,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
         return
     for part, kind, width in stored_parts(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
-        kept = boundary_name(name, part)
-        made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
-        assembly.forget("forward", assembly.variable("Parts", kept, made, "at boundaries"))
+        assembly.forget("forward", assembly.kept(f"{name}_relays", kind, boundary_name(name, part), rows, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 
@@ -122,7 +120,7 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
-    shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
-    codelet = assembly.codelet(vertex, "Saves the steps that relays have yet to send, at a boundary, or restores them.", shown, given, body)
+    shown, relays = f"{store.owner} {net.population(store.owner).label}", ("Relay", "r", f"{name}_relays")
+    title = "Saves the steps that relays have yet to send, at a boundary, or restores them."
     comment = f"{shown}: {TITLES[compute_set]} steps"
-    assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))
+    assembly.add_codelet("recompute", comment, relays, [compute_set], vertex, values, title, shown, body)

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
@@ -53,10 +53,8 @@ def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> s
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
     vertex, title, copy = copy_mask(net.costs), "Copies the masks of a tile for the relays.", f"{before}.of_tile({owner}, h)"
-    fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
-    name = assembly.codelet(vertex, title, store.buffer, fields)
-    loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
-    assembly.loop("relays_forward", loop)
+    values, homes = {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"}, ("Home", "h", f"{owner}.homes")
+    assembly.add_codelet("relays_forward", f"{store.buffer}: {title}", homes, [JOIN], vertex, values, title, store.buffer)
     return before
 
 
@@ -96,43 +94,22 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Declare the bits, ids or values that relays store for all steps."""
     name = store.buffer
-    relays = f"{name}_relays"
+    relays, stored = f"{name}_relays", slots(net, store)
     if store.bits:
-        made = f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_bits", ({slots(net, store)}) * {bit_words(store.width)})'
-        assembly.variable("Parts", f"{name}_bits", made, f"one bit per value and step of {name}")
+        words = f"({stored}) * {bit_words(store.width)}"
+        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_bits", words, f"one bit per value and step of {name}")
     elif store.kind == "events":
-        assembly.variable(
-            "Parts",
-            f"{name}_ids",
-            f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(net, store)}) * {store.stored})',
-            f"ids of all steps of {name}",
-        )
-        assembly.variable(
-            "Parts",
-            f"{name}_numbers",
-            f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(net, store)})',
-            "their numbers",
-        )
+        assembly.kept(relays, store.poplar_type, f"{name}_ids", f"({stored}) * {store.stored}", f"ids of all steps of {name}")
+        assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_numbers", stored, "their numbers")
         if store.with_support:
-            assembly.variable(
-                "Parts",
-                f"{name}_ends",
-                f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
-                "number of spikes, plus neurons in the surrogate's support",
-            )
+            ends = "number of spikes, plus neurons in the surrogate's support"
+            assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_ends", stored, ends)
         if store.drops_support:
-            lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
-            assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
-            keep_count(net, assembly, lost)
+            _counter(net, assembly, relays, f"{name}_lost_near", f"{name}_lost_near")
         if store.limited:
             _limit(net, assembly, store)
     else:
-        assembly.variable(
-            "Parts",
-            f"{name}_store",
-            f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
-            f"values of all steps of {name}",
-        )
+        assembly.kept(relays, "poplar::FLOAT", f"{name}_store", f"({stored}) * {store.width}", f"values of all steps of {name}")
 
 
 def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
@@ -140,39 +117,30 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
     relays = f"{store.buffer}_relays"
     comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
     if store.kind == "values":
-        assembly.variable(
-            "Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment
-        )
+        assembly.window(relays, "poplar::FLOAT", f"{bus.id}_values", bus.width, comment)
         return
-    assembly.variable(
-        "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
-    )
-    assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
+    assembly.window(relays, store.poplar_type, f"{bus.id}_ids", store.room(bus.capacity), comment)
+    assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_number", 1)
     if bus.gradient is not None:
         window_variables(assembly, store, bus)
     if bus in net.requesting_buses:
         shares = net.workers if store.bits else 1
-        position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
-        assembly.variable("Tensor", f"{bus.id}_position", position, "start of the next window" + (", for each worker" * store.bits))
+        about = "start of the next window" + (", for each worker" * store.bits)
+        assembly.window(relays, "poplar::UNSIGNED_INT", f"{bus.id}_position", shares, about)
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
-        made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
-        assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
+        assembly.relay_numbers(relays, "UNSIGNED_INT", f"{bus.id}_more", numbers, "further windows that relays need")
     if bus.capacity < bus.width:
-        lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
-        assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
-        keep_count(net, assembly, lost)
+        _counter(net, assembly, relays, f"{bus.id}_lost", counter_name(net, bus))
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Declare the number of spikes sent per step, which is a run-time value, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
-        limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
+        limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)
         order = f"repeated(2, {limit}.all.numElements())"
         assembly.tensors.append(f'tensor("{name}_limit", SNNC_SETTING, {{2}}, {limit}.all, {order}, true);')
-    dropped = assembly.variable("Parts", f"{name}_dropped", _of_workers(net, relays, f"{name}_dropped"))
-    assembly.tensors.append(f'counter("{name}_dropped", {dropped}.all);')
-    keep_count(net, assembly, dropped)
+    _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
 
 
 def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
@@ -182,9 +150,11 @@ def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
     return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
-def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
-    """Return the C++ that allocates a count for each worker of each relay."""
-    return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
+def _counter(net: PoplarNetwork, assembly: Assembly, relays: str, name: str, shown: str) -> None:
+    """Declare a count for each worker of each relay, exposed to the host as the counter `shown`."""
+    count = assembly.relay_numbers(relays, "UNSIGNED_INT", name, net.workers)
+    assembly.tensors.append(f'counter("{shown}", {count}.all);')
+    keep_count(net, assembly, count)
 
 
 def counter_name(net: PoplarNetwork, bus: BusPlan) -> str:
@@ -231,19 +201,17 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that write the next iteration's number on relay tiles, so that its windows can be written before any exchange."""
     name = store.buffer
-    made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
-    iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
-    fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
+    iteration = assembly.relay_numbers(f"{name}_relays", "INT", f"{name}_iteration", comment="iteration k")
+    values = {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1}
     comment = f"{store.owner}: iteration number for the vertices of the next compute set"
-    loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
-    assembly.loop("clocks", VertexLoop(comment, *loop, fields))
+    assembly.add("clocks", comment, ("Relay", "r", f"{name}_relays"), "forward_neurons", CLOCK_VERTEX, values)
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that search masks, and their results: ids of neurons that spike, or only receive a gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
-    assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
+    assembly.kept(relays, "poplar::UNSIGNED_INT", f"{name}_found", store.width, "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
     for part in ("found", "counts"):
@@ -253,8 +221,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     if net.fused:
         mask = _masks_for_relays(net, assembly, store)
     else:
-        made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
-        iteration = assembly.variable("Parts", f"{name}_iteration", made, "iteration k")
+        iteration = assembly.relay_numbers(relays, "INT", f"{name}_iteration", comment="iteration k")
         handed_on["iteration"] = f"{iteration}[r.index][0]"
     values: Values = {
         "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
@@ -345,10 +312,9 @@ def _add(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
 ) -> None:
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
-    shown, fields = f"{store.owner} {label.get(store.owner, '')}", connected(vertex, values)
-    name = assembly.codelet(vertex, title, shown, fields, body)
+    shown, relays = f"{store.owner} {label.get(store.owner, '')}", ("Relay", "r", f"{store.buffer}_relays")
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
-    assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
+    assembly.add_codelet(group, f"{shown}: {title}", relays, [compute_set], vertex, values, title, shown, body)
 
 
 def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, Body
 from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
@@ -25,10 +25,8 @@ def add_moments(net: PoplarNetwork, assembly: Assembly, population: str, output:
     name = moments_name(output)
     assembly.variable("Parts", name, f'layout.block_moments({population}, "{name}")', f"mean and squared distances: {output.label}")
     assembly.tensors.append(f'tensor("{name}", SNNC_RESULT, {{{name}.all.numElements()}}, {name}.all, {{}}, false);')
-    vertex = block_moments(net.costs)
     values = {"values": f"{cells}[b.index]", "found": f"{name}[b.index]", "rows": "STEPS * b.samples", "count": "b.count"}
-    loop = ("Block", "b", f"{population}.blocks", MOMENTS, class_name(vertex), "b.tile")
-    assembly.loop("statistics", VertexLoop(output.label, *loop, connected(vertex, values)))
+    assembly.add("statistics", output.label, ("Block", "b", f"{population}.blocks"), MOMENTS, block_moments(net.costs), values)
 
 
 def moments_codelets(net: PoplarNetwork) -> list[Body]:

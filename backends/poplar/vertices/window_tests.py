@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import ONCE, Assembly
 from snnc.backends.poplar.vertices.relay_segments import keep_count
 from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
 from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, known, most, most_of_workers
 
-_ONE: Final = ("", "", "")
-"""A single vertex, no loop."""
 _TILE: Final = str(ROOT)
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 
@@ -22,27 +20,24 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     test = net.window_test
     if test is None:
         return
-    bools, numbers = "poplar::BOOL", "poplar::UNSIGNED_INT"
-    assembly.variable("Tensor", "again", f'layout.on_tile({bools}, {{}}, "again", {_TILE})', "whether further windows follow")
-    assembly.variable("Tensor", "windows_left", f'layout.on_tile({numbers}, {{}}, "windows_left", {_TILE})', "number of remaining windows")
-    for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)):
-        if exists:
-            made = f'layout.on_tile({numbers}, {{1}}, "{part}_rounds", {_TILE})'
-            rounds = assembly.variable("Tensor", f"{part}_round_count", made)
-            assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
+    parts = [part for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)) if exists]
+    assembly.on_tile("BOOL", "again", "whether further windows follow", shape="{}", tile=_TILE)
+    assembly.on_tile("UNSIGNED_INT", "windows_left", "number of remaining windows", shape="{}", tile=_TILE)
+    for part in parts:
+        made = f'layout.on_tile(poplar::UNSIGNED_INT, {{1}}, "{part}_rounds", {_TILE})'
+        rounds = assembly.variable("Tensor", f"{part}_round_count", made)
+        assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
     if net.further.forward:
         keep_count(net, assembly, "forward_round_count")
     if net.further.known:
-        made = f'layout.on_tile({numbers}, {{ITERATIONS}}, "windows_back", {_TILE})'
-        assembly.variable("Tensor", "windows_back", made, "further windows of each iteration of the backward pass")
+        about = "further windows of each iteration of the backward pass"
+        assembly.on_tile("UNSIGNED_INT", "windows_back", about, shape="{ITERATIONS}", tile=_TILE)
     _levels(net, assembly, test.direction, first_table)
     _answer(net, assembly, test.direction)
     if net.further.known:
         _known(net, assembly)
-    for part in [part for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)) if exists]:
-        vertex = count_down(net.costs)
-        fields = connected(vertex, _FOLLOWING)
-        assembly.loop("clocks", VertexLoop(f"{part}: one window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
+    for part in parts:
+        assembly.add("clocks", f"{part}: one window less", ONCE, f"{part}_next", count_down(net.costs), _FOLLOWING, _TILE)
 
 
 def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
@@ -56,30 +51,27 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
         made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
         assembly.variable("Parts", given, made, "largest reported number")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
-        vertex, count = most(net.costs), f"(r.last - r.first) / {test.words}"
-        fields = connected(vertex, {"more": f"{below}.slice(r.first, r.last)", "most": f"{given}[r.index]", "count": count})
+        values = {"more": f"{below}.slice(r.first, r.last)", "most": f"{given}[r.index]", "count": f"(r.last - r.first) / {test.words}"}
         name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
-        assembly.loop("clocks", VertexLoop(title, "Reader", "r", f"readers{level}", name, class_name(vertex), "r.tile", fields))
+        assembly.add("clocks", title, ("Reader", "r", f"readers{level}"), name, most(net.costs), values)
         below = f"{given}.all"
-    made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "worker_maxima", {_TILE})'
-    assembly.variable("Tensor", "worker_maxima", made, "largest number found by each worker")
-    vertex = most_of_workers(net.costs)
-    fields = connected(vertex, {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"})
-    assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", class_name(vertex), _TILE, fields))
+    shape = f"{{{net.workers * test.words}}}"
+    assembly.on_tile("UNSIGNED_INT", "worker_maxima", "largest number found by each worker", shape=shape, tile=_TILE)
+    values = {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"}
+    assembly.add("clocks", "further windows", ONCE, f"{direction}_decide", most_of_workers(net.costs), values, _TILE)
 
 
 def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
     vertex = answer(net.costs, looks_back=net.further.known)
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
-    fields = connected(vertex, {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
-    assembly.loop("clocks", VertexLoop("further windows: decision", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
+    values = {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept}
+    assembly.add("clocks", "further windows: decision", ONCE, f"{direction}_answer", vertex, values, _TILE)
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the vertices with which the backward pass reads the numbers computed in the forward pass."""
-    vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
-    fields = connected(vertex, {**kept, **_FOLLOWING})
-    assembly.loop("clocks", VertexLoop("backward: further windows", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
+    kept = {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
+    assembly.add("clocks", "backward: further windows", ONCE, "relay_backward", known(net.costs), {**kept, **_FOLLOWING}, _TILE)
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:

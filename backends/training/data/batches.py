@@ -51,7 +51,7 @@ class TrainingData(Protocol):
     samples, batches
         Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
-        Digest of what is known about the data in advance; it must be the same when training is resumed.
+        Digest of the labels or the fingerprint that are known in advance; it must be the same when training is resumed.
     agreed
         Properties, besides the labels, in which processes that train together must agree.
     labels
@@ -92,7 +92,6 @@ class TrainingData(Protocol):
         SessionError
             The data cannot be continued at this position, or a batch does not fit the network.
         """
-        ...
 
 
 def digest_of_labels(labels: Array) -> str:
@@ -101,7 +100,7 @@ def digest_of_labels(labels: Array) -> str:
 
 
 class EpochOrders:
-    """The order of samples in each epoch: a new permutation each, or always the same.
+    """The order of samples in each epoch: a new permutation in every epoch, or always the order of the data.
 
     Parameters
     ----------

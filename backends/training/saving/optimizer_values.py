@@ -9,8 +9,8 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
 from snnc.backends.runtime.errors import OptimizerValuesError
-from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.update_rules import moments
 
 PREFIX: Final = "optimizer:"
 """Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a weight file."""

@@ -1,4 +1,4 @@
-"""Checks and saves the progress of training, so that it survives non-finite values and interruptions."""
+"""Saving of training progress: non-finite values and interruptions do not destroy it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
 from snnc.backends.runtime.errors import DivergedError, ResumeError
 from snnc.backends.runtime.weights import by_label, read_weight_file
-from snnc.backends.training.saving.checkpoint import Position, position_in, save_checkpoint, set_entries
+from snnc.backends.training.saving.checkpoint import Checkpoints, Position, position_in, save_checkpoint, set_entries
 from snnc.backends.training.saving.optimizer_values import optimizer_entries
 from snnc.backends.training.updates.ranks import leads
 from snnc.compiler.ir.step_program import StepProgram
@@ -28,29 +28,22 @@ class _State:
     optimizer: OptimizerValues | None
 
 
-@dataclass(frozen=True)
-class ProgressFile:
-    """File for the progress, and interval between two writes within an epoch."""
-
-    path: Path
-    every: float
-
-
 class ProgressGuard:
-    """Stores the last good state of a session during training.
+    """Stores the last good state of a session during training: parameters and moments that are all finite.
 
     Parameters
     ----------
     engine, program
         The engine and the program that are trained.
     file
-        File for the state; None: it is stored only in memory.
+        File for the state, and interval between two writes within an epoch; None: the state is stored only in memory.
     """
 
-    def __init__(self, engine: Engine, program: StepProgram, file: ProgressFile | None) -> None:
+    def __init__(self, engine: Engine, program: StepProgram, file: Checkpoints | None) -> None:
         self.engine = engine
         self.program = program
-        self.file = file
+        self.file = None if file is None else Path(file.path)
+        self._every = math.inf if file is None else file.seconds
         self._good: tuple[_State, Position] | None = None
         self._best: _State | None = None
         self._written = time.monotonic()
@@ -79,7 +72,7 @@ class ProgressGuard:
         state, entries = self._checked(position)
         self._good = state, position
         if self.file is not None:
-            save_checkpoint(self.file.path, entries, position)
+            save_checkpoint(self.file, entries, position)
         self._written = time.monotonic()
 
     def check(self, position: Position) -> None:
@@ -126,7 +119,7 @@ class ProgressGuard:
     @property
     def due(self) -> bool:
         """Whether the next write within an epoch is due."""
-        return self.file is not None and time.monotonic() - self._written >= self.file.every
+        return self.file is not None and time.monotonic() - self._written >= self._every
 
     def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
         """Return the state of the engine, also as entries of a file."""
@@ -155,7 +148,7 @@ class ProgressGuard:
             raise DivergedError(f"{reason}, before training began; load other weights.")
         state, position = self._good
         self._set(state)
-        saved = "" if self.file is None else f", also saved in {self.file.path}"
+        saved = "" if self.file is None else f", also saved in {self.file}"
         raise DivergedError(
             f"training diverged: {reason}. The session was reset to the weights {position.text}{saved}. Continue from there with a smaller "
             "learning rate, or check for inputs and initial weights that are too large."

@@ -31,7 +31,7 @@ class WarmUp(Lasting):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, "factor")
-        _check_then(self, self.then)
+        _schedule(self.then)
 
     def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
@@ -69,9 +69,5 @@ class ByEpoch(Schedule):
 
 
 def _schedule(then: Callable[[int], float] | float) -> Callable[[int], float]:
+    """Return a number as a schedule; raise an error if it is not finite."""
     return then if callable(then) else ConstantSchedule(then)
-
-
-def _check_then(schedule: Schedule, then: Callable[[int], float] | float) -> None:
-    if not callable(then):
-        ConstantSchedule(then)

@@ -111,17 +111,17 @@ class SpikeLimits:
     ----------
     program, engine
         The program, and the engine that runs it.
-    seed
-        Seed of the random choice.
 
     Attributes
     ----------
+    seed
+        Seed of the random choice; 0 unless the session sets another.
     policy
         Policy that selects the sent spikes; None if the program sends all, or if the policy is fixed at compilation.
     """
 
-    def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, program: StepProgram, engine: Engine) -> None:
+        self.seed = 0
         self._engine = engine
         labels, value = source_labels(program), {name: float(p.value) for name, p in program.parameters.items() if p.value.ndim == 0}
         self._sources = tuple(

@@ -41,7 +41,7 @@ class GradientWindow:
         self.now = None if self._places is None else self._places.widest
 
     def set(self, low: float, high: float | None = None) -> None:
-        """Set the ends, as membrane minus threshold; if `high` is None, the upper end is that of the compiled window.
+        """Set the ends, as membrane potential minus threshold; if `high` is None, the upper end is that of the compiled window.
 
         Raises
         ------
@@ -86,9 +86,11 @@ class RunValues:
     window
         Gradient window of the session.
     gradient_window
-        Its value or schedule; None: it does not change.
-    limits, capacity
-        The same for the spike capacity.
+        Values or schedules of the ends of the window; None: they do not change.
+    limits
+        Spike limits of the session.
+    capacity
+        Spike capacities or their schedules; None: they do not change.
 
     Raises
     ------

@@ -40,7 +40,15 @@ class Updates:
         """Whether this process must stop."""
         self._agreed = False
         """Whether all processes that train together must stop."""
-        self._gathering = gathering(engine, accumulate)
+        check_count("accumulate", accumulate, 1)
+        self._gathering: GatheringEngine | None = None
+        if accumulate > 1:
+            if not accumulates(engine):
+                raise TrainingOptionError(
+                    f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimiser that "
+                    "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
+                )
+            self._gathering = engine
         self._ahead: tuple[Batch, Part] | None = None
         """The next batch, if it was offered to the engine."""
 
@@ -79,22 +87,3 @@ class Updates:
             if self._ahead is not None and accepts_next(self.engine):
                 self.engine.offer(*self._ahead[1])
             yield now
-
-
-def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
-    """Return the engine if updates have several parts, else None.
-
-    Raises
-    ------
-    TrainingOptionError
-        The engine cannot accumulate, or the number of parts is invalid.
-    """
-    check_count("accumulate", accumulate, 1)
-    if accumulate == 1:
-        return None
-    if not accumulates(engine):
-        raise TrainingOptionError(
-            f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimiser that "
-            "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
-        )
-    return engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -31,27 +31,6 @@ COUNTED: Final = 16
 """Spikes are counted in this many samples (the first ones), which the NumPy reference runs again."""
 
 
-class ValidationSamples(Protocol):
-    """The samples on which a network is evaluated."""
-
-    def __len__(self) -> int:
-        """Number of samples."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Text that identifies the samples in checkpoints."""
-        ...
-
-    def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
-        """Run the samples at these positions forward."""
-        ...
-
-    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
-        """Return the first samples, dense: id -> [T, B, *shape]."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class _Arrays:
     """Samples in memory, by input id."""
@@ -64,21 +43,24 @@ class _Arrays:
 
     @property
     def text(self) -> str:
+        """Text that identifies the samples in checkpoints."""
         return f"{len(self)} samples with labels {digest_of_labels(self.labels)[:16]}"
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
+        """Run the samples at these positions forward."""
         at = 0
         for output, scores in predictor.of_samples(self.data, order=order):
             yield output, scores, self.labels[order[at : at + len(scores)]]
             at += len(scores)
 
     def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        """Return the first samples, dense: id -> [T, B, *shape]."""
         return densely(inputs.batch_of(self.data, np.arange(min(count, len(self)))))
 
 
 @dataclass(frozen=True, eq=False)
 class _DataSet:
-    """Samples of a data set, read in each validation."""
+    """Samples of a data set, read in each validation; methods as in :class:`_Arrays`."""
 
     data: BatchedData
 
@@ -120,15 +102,10 @@ class ValidationData:
     """
 
     predictor: Predictor
-    samples: ValidationSamples
+    samples: _Arrays | _DataSet
     metrics: Mapping[str, Metric]
     ranks: Ranks | None = None
     spikes: SpikeCounter | None = None
-
-    @property
-    def text(self) -> str:
-        """Text that identifies the data in checkpoints."""
-        return self.samples.text
 
     def measure(self) -> Validation:
         """Run all samples forward; return their loss, accuracy and metrics."""

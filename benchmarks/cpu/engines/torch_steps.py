@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch.nn import functional
 
+from snnc.benchmarks.cpu.engine import GRAPHED
 from snnc.benchmarks.cpu.engines.precisions import LOSS_SCALE, TF32, short_format
-from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
 from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, ConvLayer
 from snnc.compiler.ir.graph import Array
 
 Wrap = Callable[[Any], Any]
 Hidden = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
-"""Currents [steps, B, ...], membrane, spikes and recurrent weights -> spikes [steps, B, ...], the last membrane and spikes."""
+"""Currents [steps, B, ...], membrane potential, spikes, recurrent weights -> spikes [steps, B, ...], last membrane potential and spikes."""
 Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
-"""Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
+"""Currents [steps, B, classes] and membrane potential -> the sum of the membrane potentials, and the last one."""
 CHUNK = 10
 """Maximum number of time steps in a compiled graph: a whole sequence takes minutes to compile and runs no faster."""
 
@@ -73,7 +74,7 @@ class TorchEngine(ABC):
             torch.set_num_threads(1)
         steps, self.compiled = self.workload.steps, variant == "compiled"
         self._chunk = next(n for n in range(min(CHUNK, steps), 0, -1) if steps % n == 0) if self.compiled else steps
-        self._lif, self._li = self.neurons(_compiled if self.compiled else lambda call: call)
+        self._lif, self._li = self.neurons(partial(torch.compile, dynamic=False, fullgraph=False) if self.compiled else lambda call: call)
         self._replay = self._captured() if graphed else None
 
     @abstractmethod
@@ -175,14 +176,14 @@ class TorchEngine(ABC):
         return self.parameters[name] if scale == 1.0 or self._short is not None else self.parameters[name] * scale
 
     def _currents(self, sums: torch.Tensor, scale: float) -> torch.Tensor:
-        """Scale results of 16-bit products, as float32 in the same kernel."""
+        """Scale the results of 16-bit products; the same kernel converts them to float32."""
         if self._short is None or scale == 1.0:
             return sums
         return sums * torch.full((1,), scale, device=sums.device)
 
 
 def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; `scale` is applied to the latter."""
+    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; the latter are multiplied by `scale`."""
     if recurrent is None:
         return current
     if scale == 1.0:
@@ -192,7 +193,3 @@ def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torc
 
 def _zeros(currents: torch.Tensor) -> torch.Tensor:
     return torch.zeros(currents.shape[1:], device=currents.device)
-
-
-def _compiled(call: Any) -> Any:
-    return torch.compile(call, dynamic=False, fullgraph=False)

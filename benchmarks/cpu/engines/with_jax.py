@@ -1,4 +1,4 @@
-"""JAX: lax.scan over time under jit, with the products of all inputs hoisted out of it and buffers donated."""
+"""JAX: lax.scan over time under jit, with the products of all inputs outside of the loop, and donated buffers."""
 
 from __future__ import annotations
 

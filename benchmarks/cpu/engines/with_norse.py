@@ -1,8 +1,8 @@
 """Norse, with its functional box neurons, which like those of the benchmark have no synaptic current.
 
 Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so currents are multiplied by ten. Its SuperSpike is 1 / (1 + |x|)^2 for any
-`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membranes are in units of 1/25. The derivative with respect to the current is
-then 25 times that of the benchmark's neuron, which is undone outside the neuron by scaling the gradient of the spikes.
+`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membrane potentials are in units of 1/25. The derivative with respect to the
+current is then 25 times that of the benchmark's neuron; the gradient of the spikes is scaled outside of the neuron to undo this.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LI = LIBoxParameters(tau_mem_inv=_RATE, v_leak=0.0)
 
 
 def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Run a few steps of leaky integrators; return the sum of the membrane over the steps, and the last membrane."""
+    """Run a few steps of leaky integrators; return the sum of the membrane potential over the steps, and its last value."""
     state, found = LIBoxState(m), []
     for current in currents.unbind(0):
         out, state = li_box_feed_forward_step(current, state, _LI, dt=1.0)

@@ -38,7 +38,7 @@ class _ResetToZero:
 
 @dataclass(frozen=True)
 class _Summed:
-    """``spyx.nn.LI`` with a running sum of its membrane, so that no sequence is stored."""
+    """``spyx.nn.LI`` with a running sum of its membrane potential, so that no sequence is stored."""
 
     def __call__(self, x: jax.Array, state: State) -> tuple[None, State]:
         m, total = state

@@ -31,7 +31,7 @@ class _Spike(torch.autograd.Function):  # type: ignore[misc]  # torch may be mis
 def _lif(
     currents: torch.Tensor, v: torch.Tensor, s: torch.Tensor, recurrent: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane and spikes."""
+    """Run a few steps of LIF neurons; return the spikes of all steps, and the last membrane potential and spikes."""
     found = []
     for current in currents.unbind(0):
         total = with_recurrence(current, s, recurrent, 1.0)
@@ -42,7 +42,7 @@ def _lif(
 
 
 def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Run a few steps of leaky integrators; return the sum of the membrane over the steps, and the last membrane."""
+    """Run a few steps of leaky integrators; return the sum of the membrane potential over the steps, and its last value."""
     found = []
     for current in currents.unbind(0):
         m = torch.add(current, m, alpha=BETA)

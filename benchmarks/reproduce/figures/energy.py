@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from snnc.benchmarks.reproduce.energy import energies, processor_joules, product_joules
-from snnc.benchmarks.reproduce.energy_counts import ENERGY_NETS, QUICK_NETS, counts_of
+from snnc.benchmarks.reproduce.energy import ENERGY_NETS, QUICK_NETS, counts_of, energies, processor_joules, product_joules
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
 from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps
@@ -39,15 +38,14 @@ def _upper(net: str, results: Results) -> list[Point]:
         note = why_missing(result) or f"{known.watts['GC200']:g} W for {result['step_ms']:.3g} ms (predicted). {known.sources['GC200']}"
         series = "IPU, snnc's program: its share of the machine's power (upper bound, predicted)"
         found.append(Point(series, "predicted", net, joules, note))
-    for step in measured_steps():
-        if "H100" in step.device and step.net == net:
+    for step in (step for step in measured_steps() if step.net == net):
+        x = net + (OTHER if problem_differs(step, results) else "")
+        if "H100" in step.device:
             note = f"{known.watts['H100']:g} W for {step.ms:g} ms (measured {step.date}, {step.device}). {known.sources['H100']}"
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
-            x = net + (OTHER if problem_differs(step, results) else "")
             found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
-        if step.joules is not None and step.net == net:
-            x = net + (OTHER if problem_differs(step, results) else "")
-            note = f"NVML's counter of {step.device}, {step.date}, commit {step.commit}"
+        if step.joules is not None:
+            note = f"NVML's counter of {step.origin}"
             found.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.joules, note))
     return found
 

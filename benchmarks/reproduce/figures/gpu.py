@@ -28,13 +28,8 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(row for net in (QUICK if quick else NETS) for row in (matched_row(net), gpu_row(net)))
 
 
-def points(results: Results) -> tuple[Point, ...]:
-    """Return milliseconds per step: a series for each program and device."""
-    return points_of(results, measured_steps())
-
-
-def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
-    """Return the points for the given measured steps.
+def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
+    """Return milliseconds per step: a series for each program and device; `measured` replaces the stored measured steps.
 
     A measured step is in the column of a prediction only if both have the same weights, data and activity.
     """
@@ -43,17 +38,18 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         result = results.get(matched_row(net).key)
         if result is not None:
             ms = result["step_ms"] if result.get("fits") else None
-            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | _about(result)))
+            about = {"conditions": result["conditions"]} if result.get("conditions") else {}
+            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | about))
         found += gpu_points(results, net, net, rate=False)
     found += [
         Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms, "its activity was not recorded")
         for run in logged_runs()
         if run.name in NETS
     ]
-    for step in (step for step in measured if step.net in NETS):
+    for step in (step for step in (measured_steps() if measured is None else measured) if step.net in NETS):
         about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
         wrong = problem_differs(step, results)
-        note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
+        note = step.origin + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
         found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
     return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
@@ -66,11 +62,6 @@ def problem_differs(step: MeasuredStep, results: Results) -> str:
         return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))
     usual = next(other.conditions for other in measured_steps() if other.net == step.net)
     return conditions_differ(step.conditions, usual)
-
-
-def _about(result: object) -> dict[str, object]:
-    conditions = result.get("conditions") if isinstance(result, dict) else None
-    return {"conditions": conditions} if conditions else {}
 
 
 FIGURE: Final = Figure(

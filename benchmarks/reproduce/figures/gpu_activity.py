@@ -24,20 +24,18 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(row for net in chosen for row in (matched_row(net), gpu_row(net)))
 
 
-def points(results: Results) -> tuple[Point, ...]:
-    """Return samples/s over the counted activity: a series for each program and device."""
-    return points_of(results, measured_steps())
+def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> tuple[Point, ...]:
+    """Return samples/s over the counted activity: a series for each program and device; `measured` replaces the stored measured steps.
 
-
-def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
-    """Return the points for the given measured steps; those with other weights or data than the prediction have no number."""
+    Steps that were measured with other weights or data than those of the prediction have no number.
+    """
     found = []
     for net, percent in NETS.items():
         ipu = results.get(matched_row(net).key)
         if ipu is not None:
             found.append(_predicted(IPU, net, _counted(ipu, percent), ipu))
             found += gpu_points(results, net, _counted(ipu, percent), rate=True)
-        for step in measured:
+        for step in measured_steps() if measured is None else measured:
             if step.net == net and step.processor == "GPU":
                 found.append(_measured(step, ipu or {}))
     return tuple(found)
@@ -63,7 +61,7 @@ def _predicted(series: str, net: str, activity: float, result: Mapping[str, Any]
 
 def _measured(step: MeasuredStep, ipu: Mapping[str, Any]) -> Point:
     wrong = conditions_differ(step.conditions, Conditions.from_data(ipu["conditions"])) if "conditions" in ipu else ""
-    note = f"{step.device}, {step.date}, commit {step.commit}, {step.ms:.3g} ms per step"
+    note = f"{step.origin}, {step.ms:.3g} ms per step"
     about = {"net": step.net, "step_ms": step.ms, "conditions": step.conditions.to_data()}
     rate = None if wrong else 1e3 * BATCH / step.ms
     note += f"; not the problem of the prediction: {wrong}" if wrong else ""

@@ -1,7 +1,7 @@
 """Seconds from ``snnc.compile`` to the end of the first training step: ``python first_step.py OUT.json``.
 
-W1 and the digits' network, each in a process of its own: with an empty cache, where the kernels of every network are compiled too, then
-with those alone, then with everything in the cache. ``imports_s`` is the time of ``import snnc``, which is not part of the others.
+W1 and the digits' network run in separate processes: with an empty cache, then with a cache of the kernels that all networks share, then
+with everything in the cache. ``imports_s`` is the time of ``import snnc``, which is not part of the others.
 """
 
 from __future__ import annotations

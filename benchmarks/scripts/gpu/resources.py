@@ -14,13 +14,13 @@ from typing import Final
 
 from snnc.backends.cuda.build import KernelResources, build_cuda, resources
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.benchmarks.cuda.predicted import program_of
+from snnc.benchmarks.cpu.oracle import program_of
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
 from snnc.compiler.errors import SnncError
 
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100")
 NETS: Final = ("w1-5", "w1-ff-5", "w2-5", "conv-3", "open-512-5", "open-4096-5", "open-16384-5", "h3-a5-2")
-"""One of each network: batch sizes and activities do not change the program, except that W3 is W1 with one sample."""
+"""One workload of each network: batch sizes and activities do not change the program, except that W3 is W1 with one sample."""
 
 
 def compiled(net: str, architecture: str) -> list[KernelResources]:

@@ -1,4 +1,4 @@
-"""All checks and measurements that need a GPU, in order of their worth: ``python benchmarks/scripts/gpu/session.py OUT [options]``.
+"""All checks and measurements that need a GPU, the most important first: ``python benchmarks/scripts/gpu/session.py OUT [options]``.
 
 Each part is a process with a time limit. OUT receives ``log.txt``, ``session.json`` (outcome and seconds of each part, rewritten after
 each), a file of rows for each measurement, rewritten after each row, and ``measured.toml``, the steps in the form of
@@ -85,10 +85,7 @@ def parts(out: Path, check: bool) -> tuple[Part, ...]:
         suite("rows", NETS, f"snnc:exact,{PEERS}", 240),
         suite("activity", "h3-*", "snnc:exact,spikingjelly,torch", 120),
         Part("first-step", (*python, str(HERE / "first_step.py"), str(out / "first-step.json")), 100, "first-step.json"),
-        *(
-            Part(tool, (*sanitize, "--tool", tool, *pytest, *which), 90, expected=passed)
-            for tool in ("memcheck", "racecheck", "synccheck")
-        ),
+        *(Part(tool, (*sanitize, "--tool", tool, *pytest, *which), 90, expected=passed) for tool in ("memcheck", "racecheck", "synccheck")),
         suite("precision", "w1-5,w2-5,conv-3", short, 180, "--precision", "tf32,bfloat16,float16"),
         suite("batches", "w1-b256-5,w2-b256-5,w2-b1024-5", f"snnc:exact,{PEERS}", 150),
     )

@@ -16,8 +16,9 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from mixed_nets import mixed_case
 from prediction import compare, table
-from prediction_nets import mixed_case, random_case
+from prediction_nets import random_case
 
 from snnc.compiler.errors import SnncError
 
@@ -44,12 +45,12 @@ def drawn(seed: int, nets: int, first: int = 0) -> Iterator[tuple[str, dict[str,
 
 def outside(found: dict[str, tuple[float, float]]) -> list[str]:
     """Return the deviations outside the limits, as text."""
-    said = []
+    deviations = []
     for what, limit in (("cycles", CYCLES), ("peak bytes", BYTES)):
         predicted, emulated = found[what]
         if abs(predicted - emulated) > limit * emulated:
-            said.append(f"{what}: predicted {predicted:,.0f}, emulated {emulated:,.0f}, {100 * (predicted / emulated - 1):+.1f} %")
-    return said
+            deviations.append(f"{what}: predicted {predicted:,.0f}, emulated {emulated:,.0f}, {100 * (predicted / emulated - 1):+.1f} %")
+    return deviations
 
 
 def main() -> None:

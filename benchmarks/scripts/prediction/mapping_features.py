@@ -16,16 +16,10 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.measure import mapped_plan
 from snnc.benchmarks.nets import benchmark
-from snnc.compiler.ir.plan import Plan
-from snnc.compiler.machines import load_target
-from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.placement.placement import SHARES
-from snnc.compiler.tiles.planning.activity import Activity
-from snnc.compiler.tiles.planning.placing import map_graph
-from snnc.driver.lowering import lower_graph
-from snnc.options.compile_options import options
 
 TILES: Final = "snnc.compiler.tiles."
 SPARSE: Final = ("dvs-conv", "random-10k", "clusters-10k")
@@ -71,40 +65,13 @@ FEATURES: Final[Mapping[str, Feature]] = {
 }
 
 
-def planned(case: Benchmark) -> Plan:
-    """Plan a benchmark network: networks of the published program drop events beyond its capacities, the others drop none."""
-    machine = load_target(case.target)
-    chosen = options(case.target, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
-    lowered = lower_graph(case.build().graph(), chosen)
-    program = lowered.program
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
-    if not case.capacity:
-        return map_graph(lowered.ready, program, chosen.own().for_plan(), activity, machine=machine, chips=case.chips).plan
-    support, capacity = case.buffer_support(program), case.buffer_capacity(program)
-    counts, support_counts = case.buffer_counts(program)
-    return make_plan(
-        program,
-        machine,
-        steps=case.steps,
-        batch=case.batch,
-        mode="drop",
-        chips=case.chips,
-        activity=activity.mean,
-        capacity=capacity,
-        support=support,
-        counts=counts,
-        support_counts=support_counts,
-        gradient_capacity={name: capacity[name] for name in support},
-    )
-
-
 def cycles(case: Benchmark, feature: Feature | None = None) -> float | None:
-    """Cycles of a training step with its host transfers, without `feature`; None if the network does not fit."""
+    """Return the cycles of a training step with its host transfers, without `feature`; None if the network does not fit."""
     with ExitStack() as stack:
         if feature is not None:
             stack.enter_context(patch(TILES + feature.function, feature.instead))
         try:
-            plan = planned(case)
+            plan = mapped_plan(case)
         except TooBigError:
             return None
     return plan.seconds_with_host * plan.target.clock_hz

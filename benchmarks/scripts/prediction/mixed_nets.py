@@ -1,8 +1,9 @@
-"""Draw small random networks with every kind of connection, a machine and options, for ``mixed:SEED`` in prediction.py."""
+"""Networks to emulate, and the random ones with every kind of connection that prediction.py calls ``mixed:SEED``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,30 @@ LOSSES = ("ce_mean_membrane", "ce_count", "ce_rate", "ce_max_membrane", "mse_cou
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A random network with its machine, inputs and options; the fields are those of :class:`prediction_nets.Case`."""
+class Case:
+    """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
+
+    `dropping` is the same network with the spike limit of the machine, for measuring the activity; None if the machine drops no spikes.
+    """
 
     program: StepProgram
     target: Target
     steps: int
     batch: int
     classes: int
-    density: float
-    options: dict[str, Any]
+    inputs: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dropping: StepProgram | None = None
 
 
-def mixed(seed: int) -> Drawn:
-    """Draw a network: an image or a vector of spikes or values, one to four layers, recurrence, delays, skips."""
+def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: int = 0) -> dict[str, Any]:
+    """Return independent spikes by input id, [T, B, *shape]."""
+    random = np.random.default_rng(seed)
+    return {i.id: (random.random((steps, batch, *i.shape)) < density).astype(np.float32) for i in program.inputs}
+
+
+def mixed_case(seed: int) -> Case:
+    """Draw a network: an image or a vector of spikes or values, one to four layers, recurrence, delays, skips, on up to four chips."""
     random = np.random.default_rng(seed)
     net = snnc.Network("net", seed=seed)
     kind = "spikes" if random.random() < 0.8 else "values"
@@ -56,7 +67,7 @@ def mixed(seed: int) -> Drawn:
     tiles = int(random.integers(2, 160)) // chips + 1
     target = replace(machine, name=f"{machine.name}-{tiles}x{chips}", tiles_per_chip=tiles, chips=chips)
     options: dict[str, Any] = {"recompute": 4} if random.random() < 0.15 else {}
-    return Drawn(program, target, steps, batch, classes, float(random.uniform(0.01, 0.15)), options)
+    return Case(program, target, steps, batch, classes, spikes(program, steps, batch, random.uniform(0.01, 0.15), seed), options)
 
 
 def _image(net: snnc.Network, random: np.random.Generator, last: Any) -> Any:

@@ -73,7 +73,7 @@ def times(parter: NetworkPartitioner, chosen: CompileOptions, numbers: list[int]
 
 
 def line(plan: Plan) -> str:
-    """The numbers of one plan."""
+    """Return the numbers of one plan as text."""
     return (
         f"{1e3 * plan.seconds:8.3f} ms predicted, {plan.bound_cycles / plan.cycles:4.0%} of bound, "
         f"fullest tile {max(plan.tile_memory) / 1024:.0f} KiB, {plan.chips_used} chips"

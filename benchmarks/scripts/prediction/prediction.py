@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from prediction_nets import Case, all_names, case_of
+from mixed_nets import Case
+from prediction_nets import all_names, case_of
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine

@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from mixed_nets import mixed
+from mixed_nets import Case, mixed_case, spikes
 
 import snnc
 from snnc.benchmarks.nets import benchmark, names, with_steps
 from snnc.benchmarks.published import moving_strokes
-from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -27,23 +26,6 @@ from snnc.errors import UnknownBenchmarkError
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
 Make = Callable[[snnc.Network], None]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A lowered network with its machine and one batch of inputs; `options` are passed to the mapper.
-
-    `dropping` is the same network with the spike limit of the machine, for measuring the activity; None if the machine drops no spikes.
-    """
-
-    program: StepProgram
-    target: Target
-    steps: int
-    batch: int
-    classes: int
-    inputs: Mapping[str, Any]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    dropping: StepProgram | None = None
 
 
 def small(tiles: int, chips: int = 1) -> Target:
@@ -97,12 +79,6 @@ def made(make: Make, target: Target, steps: int, batch: int, density: float = 0.
     make(net)
     program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps)
     return Case(program, target, steps, batch, classes, spikes(program, steps, batch, density), options)
-
-
-def spikes(program: StepProgram, steps: int, batch: int, density: float, seed: int = 0) -> dict[str, Any]:
-    """Return independent spikes by input id, [T, B, *shape]."""
-    random = np.random.default_rng(seed)
-    return {i.id: (random.random((steps, batch, *i.shape)) < density).astype(np.float32) for i in program.inputs}
 
 
 def digits() -> Case:
@@ -168,13 +144,6 @@ def random_case(seed: int) -> Case:
     return Case(program, target, steps, batch, classes, inputs, options, dropping)
 
 
-def mixed_case(seed: int) -> Case:
-    """Return a random network with any kind of connection, on a machine of up to four chips."""
-    drawn = mixed(seed)
-    inputs = spikes(drawn.program, drawn.steps, drawn.batch, drawn.density, seed)
-    return Case(drawn.program, drawn.target, drawn.steps, drawn.batch, drawn.classes, inputs, drawn.options)
-
-
 SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "digits": digits,
     "W1": lambda: made(recurrent(700, 256, 20), load_target("gc200"), 100, 64, classes=20),
@@ -196,7 +165,7 @@ RANDOM: Final = 8
 
 
 def all_names() -> tuple[str, ...]:
-    """Names of the table's networks."""
+    """Return the names of the table's networks."""
     return (*SMALL, *BENCHMARKS, *(f"random:{seed}" for seed in range(RANDOM)))
 
 

@@ -98,7 +98,7 @@ _ODD: Final = {**_FOUR, "count": 5}
 
 
 def _column_matches() -> Iterator[Match]:
-    """Loops over columns, of two and of four pairs."""
+    """Return loops over columns, of two and of four pairs."""
     for vertex, loop, probe, text in (
         ("forward", "weights of a spike", "add_rows", "held.pair[p] += row[p];"),
         ("backward", "weights of a spike", "add_to_rows", "row[p] += held.pair[p];"),
@@ -251,7 +251,7 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Weights of the kinds of instructions, 0.5 for those that an IPU executes for two floats at once."""
+    """Return the weights of the kinds of instructions, 0.5 for those that an IPU executes for two floats at once."""
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW

@@ -36,17 +36,17 @@ class Instruction:
 
     @property
     def branches(self) -> bool:
-        """Whether it is a conditional branch."""
+        """Whether the instruction is a conditional branch."""
         return self.name in _BRANCHES
 
     @property
     def jumps(self) -> bool:
-        """Whether it is an unconditional jump, but not a call."""
+        """Whether the instruction is an unconditional jump, but not a call."""
         return self.name in ("jal", "jalr") and self.operands.split(",")[0].strip() == "zero"
 
     @property
     def calls(self) -> bool:
-        """Whether it calls a function."""
+        """Whether the instruction calls a function."""
         return self.name in ("jal", "jalr") and not self.jumps
 
     @property
@@ -93,7 +93,7 @@ class CodeLoop:
 
     @property
     def countable(self) -> bool:
-        """Whether it has a single entry; trips of other loops cannot be counted."""
+        """Whether the loop has a single entry; trips of other loops cannot be counted."""
         return bool(nx.is_directed_acyclic_graph(nx.DiGraph(self.edges)))
 
     def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:

@@ -143,7 +143,7 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     """
     head = ("weights", "optimiser", "gradients", "history")
     kinds = " | ".join(f"{name} KiB" for name in head)
-    lines = [f"| | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
+    lines = [f"| program | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
     runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest")), "weights, states": Way(HalfNumbers("nearest", states=True))}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):

@@ -9,25 +9,10 @@ the counts. The script prints the test accuracy, mean and range over seeds, and 
 from __future__ import annotations
 
 import argparse
-import statistics
 
 import numpy as np
 
-import snnc
-from snnc.benchmarks.strokes import SIDE, stroke_images
-
-CLASSES, HIDDEN, BATCH, BETA = 10, 256, 64, 0.9
-
-
-def train(steps: int, group: int, seed: int, data: tuple[np.ndarray, ...], epochs: int) -> tuple[float, float]:
-    """Return the test accuracy, and the median milliseconds of an update; `group`: neurons per class."""
-    x, y, test_x, test_y = data
-    net = snnc.Sequential(2 * SIDE * SIDE, snnc.Dense(HIDDEN), snnc.LIF(BETA), snnc.Dense(CLASSES * group), snnc.LIF(BETA), seed=seed)
-    loss = "ce_count" if group == 1 else f"ce_count:classes={CLASSES}"
-    with snnc.compile(net, "cpu", loss=loss, optimizer=snnc.Adam(1e-3), steps=steps, input_kind="values") as session:
-        history = session.fit(np.repeat(x[:, None], steps, axis=1), y, epochs=epochs, batch=BATCH, seed=seed)
-        updates = -(-len(y) // BATCH)
-        return session.evaluate(np.repeat(test_x[:, None], steps, axis=1), test_y), 1e3 * statistics.median(history.seconds) / updates
+from snnc.benchmarks.reproduce.training import train_population_code
 
 
 def main() -> None:
@@ -36,14 +21,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=960)
     chosen = parser.parse_args()
-    data = (*stroke_images(chosen.samples, 1), *stroke_images(480, 2))
     print("| steps | neurons per class | test accuracy, % | ms per update |\n|---|---|---|---|")
     for steps in (25, 5, 2, 1):
         for group in (1, 10, 50):
-            found = [train(steps, group, seed, data, chosen.epochs) for seed in range(chosen.seeds)]
-            right = 100 * np.array([accuracy for accuracy, _ in found])
+            found = train_population_code(steps, group, chosen.seeds, chosen.samples, chosen.epochs)
+            right = 100 * np.array(found["accuracy"])
             spread = f"{right.mean():.1f} ({right.min():.1f}-{right.max():.1f})"
-            print(f"| {steps} | {group} | {spread} | {statistics.median(ms for _, ms in found):.2f} |", flush=True)
+            print(f"| {steps} | {group} | {spread} | {found['update_ms']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

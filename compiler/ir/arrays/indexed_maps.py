@@ -31,7 +31,10 @@ class TapEntries:
 
 
 def _window_places(windows: Windows) -> TapEntries:
-    """Return all taps inside the input of all windows, for one channel; `weight` is the index of the tap; indices are in C order."""
+    """Return the taps of all windows that read the input and not its padding, for one channel.
+
+    Indices are flat, in C order; `weight` is the index of the tap in the kernel.
+    """
     parts = []
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
@@ -45,7 +48,7 @@ def _window_places(windows: Windows) -> TapEntries:
 
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
-    """Return the indices in C order of all combinations of indices of the axes."""
+    """Return the flat index, in C order, of each combination of one index per axis."""
     found = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
         found = (found[:, None] * size + indices).reshape(-1)
@@ -53,10 +56,11 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 
 
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
-    """Return the entries of a convolution with `channels` output channels, and the element of the weight parameter for each theta weight.
+    """Return the entries of a convolution with `channels` output channels, and the order of the weights to which they refer.
 
-    The last axis of the kernel is reversed if its taps are contiguous, because the windows that read one value then have consecutive
-    weights: such entries are merged into runs. `grain` adjacent output channels also have adjacent weights for each tap.
+    ``order[k]`` is the element of the weight parameter that entry weight k stands for. If the taps of the last kernel axis are contiguous,
+    this axis is reversed: the windows that read one value then have consecutive weights, and their entries can be merged into runs. The
+    weights of `grain` adjacent output channels are adjacent for each tap.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, A
 
 
 IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
-"""Operations with this form; for maxima see :attr:`IndexedMap.maximum`."""
+"""Operations that an :class:`IndexedMap` represents; for maxima see :attr:`IndexedMap.maximum`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +165,7 @@ class _Sizes:
 def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
     """Return the map of `op`, an operation over `buffers`.
 
-    Operations of the same structure, such as the gates of a cell, share one map: what is computed from it is computed once.
+    Operations of the same structure, such as the gates of a cell, share one map, so data derived from it are computed once.
 
     Raises
     ------
@@ -181,11 +185,11 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
 
 
 _NAMES: Final[Mapping[str, Any]] = {"connection": "", "source": BufferValue(""), "target": "", "weight": "weight", "bias": "bias"}
-"""Fields of an operation that name its connection and buffers, and the values that replace them (a parameter None remains None)."""
+"""Fields of an operation that name its connection and buffers, and the placeholders that replace them (None is not replaced)."""
 
 
 def _unnamed(op: IndexedOp) -> IndexedOp:
-    """Return `op` without the names of its connection and buffers, on which its map does not depend."""
+    """Return `op` with placeholders for the names of its connection and buffers, because its map does not depend on them."""
     named = (f.name for f in fields(op) if f.name in _NAMES and getattr(op, f.name) is not None)
     return replace(op, **{name: _NAMES[name] for name in named})
 
@@ -226,7 +230,7 @@ def _constant(sizes: _Sizes, source: Ints, target: Ints, factors: Array) -> Inde
 
 
 def _maximum(sizes: _Sizes, source: Ints, target: Ints, tap: Ints) -> IndexedMap:
-    """Return the map of a maximum; the entries of each target are numbered from 0, in the order of `tap`."""
+    """Return the map of a maximum; weights number the entries of each target from 0, in the order of `tap`."""
     order = np.lexsort((tap, target))
     source, target = source[order], target[order]
     first = np.searchsorted(target, target, side="left")

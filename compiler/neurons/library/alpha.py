@@ -42,9 +42,9 @@ def Alpha(  # noqa: N802 - the name of the neuron
     Parameters
     ----------
     alpha, beta
-        Decay of the excitatory and of the inhibitory current in one step; alpha > beta.
+        Factors by which the excitatory and the inhibitory current decay in one step; alpha > beta.
     threshold
-        Membrane above which the neuron fires.
+        Membrane potential above which the neuron fires.
     fixed_tau
         Whether ``tau`` is a parameter with the value above, which saves three logarithms per neuron and step; no gradient of alpha and
         beta then flows through it.

@@ -5,7 +5,7 @@ With x̂ = (x - mean) / sqrt(var + eps) and statistics over N values, the gradie
     d_x = (d_x̂ - sum(d_x̂) / N - x̂ sum(d_x̂ x̂) / N) / sqrt(var + eps)
 
 Gain and bias follow, y = gain x̂ + bias, and their gradients determine the sums: ``sum(d_x̂) = gain d_bias``, ``sum(d_x̂ x̂) = gain d_gain``.
-The population has ``shift`` and ``slope`` for the two terms; they are 0 except while a training step sets them.
+The parameters ``shift`` and ``slope`` of the population contain the two terms; they are 0 except while a training step sets them.
 """
 
 from __future__ import annotations

@@ -34,11 +34,11 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
     Parameters
     ----------
     alpha, beta
-        Decay of the synaptic current and of the membrane in one step.
+        Factors by which the synaptic current and the membrane potential decay in one step.
     threshold
-        Membrane above which the neuron fires.
+        Membrane potential above which the neuron fires.
     v_reset
-        Membrane after a reset, for ``reset="value"``.
+        Membrane potential after a reset, for ``reset="value"``.
     clamp
         Whether `alpha` and `beta` are clamped to [0, 1], which is useful only if they are learned.
     reset, reset_delay, detach, strict, input_kept, compensated

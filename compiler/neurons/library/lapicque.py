@@ -37,11 +37,11 @@ def Lapicque(  # noqa: N802 - the name of the neuron
     time_step
         Length T of a time step.
     threshold
-        Membrane above which the neuron fires.
+        Membrane potential above which the neuron fires.
     beta
-        Decay in one step, instead of `R`, `C` or both.
+        Factor by which the membrane potential decays in one step, instead of `R`, `C` or both.
     v_reset
-        Membrane after a reset, for ``reset="value"``.
+        Membrane potential after a reset, for ``reset="value"``.
     reset, detach, strict, input_kept
         As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
     """

@@ -33,11 +33,11 @@ def LIF(  # noqa: N802 - the name of the neuron
     Parameters
     ----------
     beta
-        Decay of the membrane in one step.
+        Factor by which the membrane potential decays in one step.
     threshold
-        Membrane above which the neuron fires.
+        Membrane potential above which the neuron fires.
     v_reset
-        Membrane after a reset, for ``reset="value"``.
+        Membrane potential after a reset, for ``reset="value"``.
     clamp
         Whether `beta` is clamped to [0, 1], which is useful only if it is learned.
     reset, reset_delay, detach, strict, input_kept, compensated

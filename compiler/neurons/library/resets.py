@@ -1,6 +1,6 @@
 """Equations of firing and reset, shared by the integrate-and-fire family.
 
-r is the spike that resets, R the value after a reset, and f the model's update of the membrane:
+v is the membrane potential, f the model's update of it, r the spike that resets, and R the value after a reset:
 
 =================  =========================================  ========================================
 `reset`            delayed: r of the previous step            immediate: r of this step, after firing
@@ -11,8 +11,7 @@ r is the spike that resets, R the value after a reset, and f the model's update 
 "none"             v' = f(v)                                  v' = f(v)
 =================  =========================================  ========================================
 
-The first delayed form keeps the current that arrives with the reset (`input_kept`), the second form
-discards it.
+The first delayed form keeps the current that arrives with the reset (`input_kept`); the second form discards it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 ResetMode: TypeAlias = Literal["subtract", "zero", "value", "none"]
 Update: TypeAlias = Callable[[str], str]
-"""Function from the text of the membrane to the text of its new value."""
+"""Function from the text of the membrane potential to the text of its new value."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class Firing:
     input_kept
         Whether a delayed reset to a value keeps the arriving current (snnTorch's Leaky); otherwise it is lost (snnTorch's other neurons).
     compensated
-        snnTorch's ``reset_delay=False``: the previous step's spike lowers the membrane before it fires, which is undone
-        afterwards. It differs from the plain immediate reset if a membrane is still above threshold after its reset.
+        snnTorch's ``reset_delay=False``: the spike of the previous step lowers the membrane potential before the neuron fires, which is
+        undone afterwards. The plain immediate reset differs if the membrane potential is still above the threshold after the reset.
     """
 
     reset: ResetMode = "subtract"

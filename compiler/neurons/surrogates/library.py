@@ -1,4 +1,4 @@
-"""Library of surrogate derivatives; x is the membrane minus the threshold.
+"""Library of surrogate derivatives; x is the membrane potential minus the threshold.
 
 Each function returns the derivative h(x) that replaces the derivative of the Heaviside step. Formulas are those of
 snnTorch 1.0 if it has a surrogate with this name.
@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from snnc.compiler.errors import EquationError, SurrogateValueError, UnknownSurrogateError
-from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, call, parse_expression, symbols, transform
+from snnc.compiler.neurons.expression import Expression, Number, Symbol, call, parse_expression, symbols
+from snnc.compiler.neurons.single_assignment import without_detach
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 _X: Final = Symbol("x")
@@ -104,7 +105,7 @@ def custom(text: str) -> Surrogate:
     others = sorted(set(symbols(expression)) - {"x"})
     if others:
         raise EquationError(f"the surrogate {text!r} reads {', '.join(others)}; it may only read x.")
-    return Surrogate(f"custom({text.strip()})", transform(expression, _drop_detach))
+    return Surrogate(f"custom({text.strip()})", without_detach(expression))
 
 
 LIBRARY: Final[Mapping[str, Callable[..., Surrogate]]] = {
@@ -169,7 +170,3 @@ def _positive(surrogate: str, name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise SurrogateValueError(f"the surrogate {surrogate} needs a positive {name}, not {value:g}.")
     return value
-
-
-def _drop_detach(expression: Expression) -> Expression:
-    return expression.args[0] if isinstance(expression, Call) and expression.function == "detach" else expression

@@ -22,7 +22,7 @@ class Surrogate:
     name
         Name in messages and reports, for example ``"atan"``.
     derivative
-        Expression in the single symbol ``x`` (membrane minus threshold, in the units of the membrane).
+        Expression in the single symbol ``x``, the membrane potential minus the threshold.
     parameters
         Numbers of the derivative, for reports.
     """
@@ -43,12 +43,12 @@ class Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
         ``low`` is th2 - th1 of the two-threshold scheme (Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
-        memory"): neurons whose membrane is between the two thresholds, and those that spike, receive a gradient.
+        memory"): neurons whose membrane potential is between the two thresholds, and those that spike, receive a gradient.
 
         Parameters
         ----------
         low, high
-            Bounds of x, the membrane minus the threshold.
+            Bounds of x, the membrane potential minus the threshold.
 
         Raises
         ------

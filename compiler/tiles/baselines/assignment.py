@@ -47,7 +47,7 @@ def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Assignment:
 
 
 def at_random(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> Assignment:
-    """Assign neurons to tiles at random, in even numbers; if there are fewer neurons than tiles, the used tiles are random too."""
+    """Assign equally many neurons to each tile at random; if there are fewer neurons than tiles, the used tiles are random too."""
     return split_layers(rng.permutation(rng.permutation(tiles)[_in_order(sum(sizes), tiles)]), sizes)
 
 

@@ -24,7 +24,7 @@ UNITS: Final = 1000
 
 @dataclass(frozen=True)
 class NeuronFlow:
-    """Bytes per step that a neuron of layer `source` and a neuron of layer `target` exchange, forward and backward: `size`."""
+    """Traffic between two layers: `size` is the bytes per step, forward and backward, between a neuron of each."""
 
     source: int
     target: int
@@ -33,7 +33,7 @@ class NeuronFlow:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The nodes of the graph: the `layer` of each, its number of `neurons`, and its `work`."""
+    """The nodes of the graph, which are runs of neurons: the `layer` of each, its number of `neurons`, and its `work`."""
 
     layer: Ints
     neurons: Ints

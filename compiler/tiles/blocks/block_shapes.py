@@ -29,7 +29,7 @@ class BlockShape:
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool = False) -> Iterator[BlockShape]:
-    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples, without sizes that do not occur."""
+    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; sizes that do not occur are left out."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
     step = sample_step(samples, shares, paired=cut.paired)
@@ -41,7 +41,7 @@ def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool 
 
 
 def _parts(total: Ints, parts: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """(size, number) of the larger and of the smaller parts of `total`."""
+    """Yield the size and the number of the larger parts of `total`, then those of the smaller parts."""
     size, larger = total // parts, total % parts
     yield size + 1, larger
     yield size, np.where(size > 0, parts - larger, 0)

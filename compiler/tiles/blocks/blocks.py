@@ -27,7 +27,7 @@ class Blocks:
     place, kind
         Of each block: the index of its tile among the tiles of the population, and its kind.
     columns
-        Number of neurons of a block, by kind, as are all arrays below.
+        Number of neurons of a block. This array and all arrays below have one element for each kind.
     first, samples
         Samples ``[first, first + samples)`` of a block.
     of_tile
@@ -49,7 +49,7 @@ class Blocks:
 
 
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
-    """Cut a population into blocks, as :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` does.
+    """Cut a population into blocks; :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` describes the cut of the samples.
 
     With `distinct_groups`, every column group has its own kind.
     """

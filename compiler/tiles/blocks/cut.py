@@ -36,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts, one per row; results have one column for each number of neurons."""
+    """Several cuts as arrays [cuts, 1]; results computed with these arrays are [cuts, numbers of neurons]."""
 
     replicas: Ints
     columns: Ints

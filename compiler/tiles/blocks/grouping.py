@@ -88,9 +88,10 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part is empty.
+    """Cut the samples of a tile into `parts`; pairs of samples, which one aligned load reads, stay together.
 
-    Without `paired`, samples are cut in pairs only if that makes no part larger.
+    Pairs are cut if the number of samples is odd, or if a part would otherwise be empty. Without `paired`, pairs are also cut if that
+    makes the largest part smaller.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
@@ -98,7 +99,7 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
 
 
 def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
-    """Return 2 if :func:`split_samples` cuts the samples in pairs, else 1."""
+    """Return 2 if :func:`split_samples` keeps pairs of samples together, else 1."""
     n = np.asarray(samples)
     found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
     return found

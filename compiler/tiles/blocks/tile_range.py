@@ -61,8 +61,7 @@ class TileRange:
     @cached_property
     def tiles(self) -> Ints:
         """All tiles, replica after replica."""
-        found: Ints = (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()
-        return found
+        return (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()
 
     @cached_property
     def tile_neurons(self) -> Ints:
@@ -72,8 +71,7 @@ class TileRange:
     @cached_property
     def tile_samples(self) -> Ints:
         """Samples on each of `tiles`."""
-        found: Ints = np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
-        return found
+        return np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
 
     def of(self, replica: int) -> Ints:
         """Return the tiles of one replica."""
@@ -87,8 +85,7 @@ class TileRange:
     def contains(self, tiles: Ints) -> Bools:
         """Return [tiles, replicas]: whether each tile belongs to each replica."""
         starts = self._order[0]
-        found: Bools = (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
-        return found
+        return (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
@@ -107,8 +104,7 @@ class TileRange:
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
         there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
-        found: Ints = np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
-        return found
+        return np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
         """Return the number of windows that each tile of the population reads; windows have samples ``[first, stop)``, in order."""
@@ -157,13 +153,11 @@ class ScatteredRange(TileRange):
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """See :class:`TileRange`: all samples on each of `places`."""
-        found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
-        return found
+        return np.where(np.isin(tiles, self.places), stop - first, 0)
 
     def contains(self, tiles: Ints) -> Bools:
         """See :class:`TileRange`."""
-        found: Bools = np.isin(tiles, self.places)[:, None]
-        return found
+        return np.isin(tiles, self.places)[:, None]
 
     def replica_of(self, tile: int) -> int | None:
         """0 if the population is on `tile`, else None."""

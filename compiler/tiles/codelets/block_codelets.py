@@ -34,7 +34,7 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement; the actual form differs only if all runs shrink to single values."""
+    """Return the form that tables have in nearly every placement; the form differs only if a cut shortens all runs to single values."""
     return link.estimated_form
 
 

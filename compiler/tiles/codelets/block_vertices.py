@@ -187,7 +187,7 @@ def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) ->
 
 
 def has_ring(layer: Layer, buffer: str) -> bool:
-    """Return whether gradients of an output arrive over connections and stay pending for some steps."""
+    """Return whether gradients of an output arrive over connections, and are stored for the steps that are pending."""
     return any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing)
 
 

@@ -80,7 +80,7 @@ class WindowContents:
 
 
 def expected(problem: MappingProblem) -> WindowContents:
-    """Return the mean contents."""
+    """Return the mean contents of windows."""
     events = problem.window_events
     return WindowContents(
         events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
@@ -88,7 +88,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the contents for the slowest of all blocks with `samples` samples."""
+    """Return the contents of the windows of the slowest of all blocks with `samples` samples."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]
@@ -105,7 +105,7 @@ def shape_cycles(
 ) -> Any:
     """Return the worker cycles of a block with some of the tile's `samples`, including the start of its vertex.
 
-    `holdings` gives the table sizes of the tile. Backward, the search for the block's own neurons in returning windows is not included.
+    `holdings` returns the sizes of the tile's tables. The search for the block's own neurons in returning windows is not included.
     """
     found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
@@ -117,7 +117,7 @@ def shape_cycles(
 
 
 class BlockRun(NamedTuple):
-    """Loops of a block with their amounts and their connection; `alone` are the loops on a tile with one sample."""
+    """Loops of a block with their amounts and their connection; `alone` are the loops that replace them on a tile with one sample."""
 
     link: Link | None
     amounts: dict[str, Any]
@@ -169,9 +169,8 @@ def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdi
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
     """Return the tile cycles of one time step, one row for each of its parts; placement balances these.
 
-    Rows: forward, backward, source gradients (computing and receiving), and the step's share of the update. For :class:`Cuts`, the result
-    is [rows, cuts, neurons].
-    `even` as in :func:`block_cycles`.
+    The rows are: forward, backward, source gradients (each with compute and exchange), and the step's share of the update. For
+    :class:`Cuts`, the result is [rows, cuts, neurons]. `even` as in :func:`block_cycles`.
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
@@ -197,7 +196,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Return the cycles of the update per iteration: sum private gradients, exchange shares between replicas, and update them."""
+    """Return the cycles of the update per iteration: to sum private gradients, exchange shares between replicas and update parameters."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))

@@ -33,7 +33,7 @@ def chunks(samples: Any) -> Any:
 
 
 def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    """Return the amounts of an indexed connection on its source's side; a maximum walks through its table only once."""
+    """Return the amounts of an indexed connection on its source's side; the table of a maximum is walked through only once."""
     rounds = 1 if link.chooses else chunks(samples)
     return {
         "found_rows": rounds * columns,
@@ -62,7 +62,7 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
     """Return the amounts of an indexed connection on its target's side, for `events` events per sample.
 
     `passed` is the fraction of a table's keys that the search for these events passes, see :func:`keys_passed`. `usual` is the mean number
-    of events; the binary search for a block's first event is priced with it, since its length hardly depends on the number of events.
+    of events. It determines the cycles of the binary search for a block's first event, which hardly depend on the number of events.
     A block then walks through the events from its first source to its last, and reads one more. Keys can come after the last event only if
     the block's sources extend to the end of all sources.
     """
@@ -96,7 +96,7 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 def indexed_bytes(
     problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
 ) -> dict[tuple[str, str], Any]:
-    """Return bytes by category and lifetime: tables, copies of weights, private gradients of each share; owned weights excluded."""
+    """Return bytes by category and lifetime: tables, copies of weights, and private gradients of each share, without owned weights."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
     # Weight gradients do not need the weights, but a backward pass that recomputes segments reads them until its end.

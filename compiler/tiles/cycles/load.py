@@ -41,7 +41,7 @@ def _loops_of_vertex(vertex: VertexSpec, amounts: Values, place: int) -> tuple[P
 
 
 class Work:
-    """Summed worker cycles of vertices: tile cycles if all workers of a tile are busy, a lower bound for any distribution."""
+    """Worker cycles of vertices, summed by tile: the tile cycles if all workers are busy, a lower bound for any other distribution."""
 
     def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
@@ -57,7 +57,7 @@ class Work:
 
 
 class Load:
-    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` return tile cycles."""
+    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles."""
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
         """Count the first `iterations` iterations of a sequence, by default all."""
@@ -152,8 +152,7 @@ class Load:
         tiles, kind, cycles = self._all
         mean, workers = cycles.mean(axis=1), self.problem.target.workers
         each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
-        found: Floats = np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
-        return found
+        return np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
 
     @cached_property
     def cycles(self) -> Floats:

@@ -27,7 +27,7 @@ from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_window, reduce_partials
 
 ROUNDING: Final = 1e-6
-"""Fraction of a tile by which a share may deviate from a whole number of tiles."""
+"""Fraction of a tile by which the rounded share of a job may deviate from a whole number of tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 
@@ -117,7 +117,7 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
-    """Return the worker cycles to add the windows of `samples` samples; with few producers, most of these cycles are set-up."""
+    """Return the worker cycles to add the partial products of `producers` producers for the windows of `samples` samples."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
@@ -143,7 +143,7 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
-    """Cut the producers into `parts`: between chips if all ranges of samples then have the same number of parts, else evenly."""
+    """Cut the producers into `parts` parts, each on one chip if all ranges of samples then have equally many parts, else evenly."""
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
     if len({len(cut) for cut in cuts.values()}) > 1:

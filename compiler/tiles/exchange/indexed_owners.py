@@ -75,7 +75,7 @@ class Ownership:
         return self._uses("source", self.source)
 
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield for each replica the tile, owner and number of elements of every piece that a group receives from one owner."""
+        """Yield, for each replica, the tile, the owner and the number of elements of every piece that a group receives from an owner."""
         where = self.target if side == "target" else self.source
         assert where is not None
         tile, owner, elements = self.target_uses if side == "target" else self.source_uses
@@ -85,10 +85,9 @@ class Ownership:
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
 
-        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, this is the memory of groups:
-        `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without
-        it, this is the memory of owners, where elements are in the order of their numbers, and the copies of a tile's groups follow
-        each other.
+        Two uses form one piece if they move between the same two tiles and are adjacent in the memory of the sender. With `single`, groups
+        send; `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks lie
+        between the groups). Without `single`, owners send; they store elements in the order of their numbers.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
@@ -105,7 +104,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
+        """Return the group, owner, first element and number of elements of every piece that a replica's group receives from an owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -123,5 +122,4 @@ class Ownership:
 
 def group_tiles(where: TileRange) -> Ints:
     """Return the tile of each group of a replica, as an index in the replica."""
-    found: Ints = np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))
-    return found
+    return np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))

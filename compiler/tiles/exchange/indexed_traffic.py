@@ -119,7 +119,7 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
-    """Return the exchange before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    """Return the exchange before U1: owners gather the gradients of their weights from the groups of `layers` that use these weights."""
     traffic = ExchangeTraffic.none(layout.problem)
     for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
@@ -157,16 +157,25 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
-    """Add the pieces sent; a piece that is `joined` to the previous one is not a separate fragment."""
+    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is no separate fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)
 
 
 class OwnedWork(NamedTuple):
-    """Work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
+    """Work of owners that update weights; arrays have one value for each owner.
 
-    `places`: whether a table contains the position of each element in the model's array, for stochastic rounding.
+    Attributes
+    ----------
+    tiles, elements
+        Tile of the owner, and number of elements that it owns.
+    pieces, values
+        Number of pieces of gradients that it sums, and number of their elements.
+    half
+        Whether the elements are float16.
+    places
+        Whether a table contains the position of each element in the model's array, for stochastic rounding.
     """
 
     tiles: Ints

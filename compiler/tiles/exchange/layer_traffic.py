@@ -201,7 +201,10 @@ class _Count:
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which are already on readers."""
+        """Add data that senders with `sent` bytes by chip send to each of `readers` (number of tiles by chip), `times` times.
+
+        The bytes `own`, by chip, are on readers already and do not move.
+        """
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
             links.send(source_chip, receivers, times * float(sent[source_chip]))
@@ -307,7 +310,7 @@ class _Count:
             )
 
     def replicas(self, index: int) -> None:
-        """Add the exchange of replicas: each owns a share of the parameters, receives its gradients and sends its new values."""
+        """Add the exchange of replicas: each owns a share of the parameters, receives the gradients of its share, and sends new values."""
         population, where = self.plan.populations[index], self.places.layers[index]
         learned = next((p.get("learned", 0) for p in self.program.get("populations", []) if p["id"] == population.id), 0)
         number = len(where.groups)
@@ -346,7 +349,7 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
 
 
 def _not_received(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
-    """Return the samples that tiles of `group` have not `received` yet, with these tiles, and mark them as received."""
+    """Return ranges of samples that tiles of `group` have not received yet, with these tiles; `received` is updated."""
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)

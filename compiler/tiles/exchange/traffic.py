@@ -122,7 +122,7 @@ class Layout:
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
-        """Return a function that returns the sizes of a connection's tables on each tile of `layer`."""
+        """Return the :data:`Holdings` of `layer`: the sizes of a connection's tables on each of its tiles."""
         where = self.ranges[layer.id]
         if self.exact:
             rate = self.problem.relative_rate
@@ -130,7 +130,7 @@ class Layout:
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
-        """Return a function that returns the sizes of a connection's tables for each kind of `blocks` of `layer`."""
+        """Return the :data:`Holdings` of the kinds of `blocks` of `layer`: the sizes of a connection's tables for each kind."""
         where = self.ranges[layer.id]
         if not self.exact:
             return lambda link, side: link.estimated(side, blocks.columns, 1)
@@ -185,10 +185,9 @@ class Layout:
 
     @cached_property
     def clock_tiles(self) -> Ints:
-        """The first tile of each chip in use, which counts iterations for the others."""
+        """The first tile of each chip in use, which counts the iterations for all tiles of the chip."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
-        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
-        return found
+        return self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
 
     @property
     def several_chips(self) -> bool:
@@ -248,7 +247,7 @@ def masks_to_relays(layout: Layout) -> ExchangeTraffic:
 
 
 def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
-    """Add `row` bytes per sample that each relay receives, in one fragment, from each other tile of `where` with its samples."""
+    """Add the `row` bytes per sample that each relay receives, in one fragment, from every other tile of `where` that has its samples."""
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     shared = _shared_samples(tuple(zip(first, count, strict=True)), where.samples)
     others = (where.width - where.contains(homes)) * (shared > 0)
@@ -263,7 +262,7 @@ def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: 
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraffic:
-    """Return the exchange before F2 and B2: tiles receive the windows that they read; in B2 only tiles that compute weight gradients do."""
+    """Return the exchange before F2, or before B2 if `backward`: tiles receive the windows that they read in this superstep."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
@@ -324,7 +323,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B1: every tile of a source reads the deltas of the targets of the source, for the samples of the tile."""
+    """Return the exchange before B1: every tile of a source reads the deltas of all targets for the samples of the tile."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -344,7 +343,7 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
-    """Add the values (`size` bytes) of `writer` that each tile of `reader` reads for its samples; those already on the tile do not move."""
+    """Add the values of `writer`, `size` bytes each, that every tile of `reader` reads for its samples and does not store itself."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
@@ -425,7 +424,10 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Add the data that tile i of each replica sends to tile i of every other one: the receiver's share (`gathers`), or the sender's."""
+    """Add the data that tile i of each replica sends to tile i of every other replica.
+
+    With `gathers`, it sends the receiver's share of the gradients, else its own share of the new values.
+    """
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)

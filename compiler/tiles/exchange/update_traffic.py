@@ -19,14 +19,14 @@ RATES: Final = 2 * FLOAT
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before U1: replicas gather shares of the gradients; tiles read the learning rate, if no later step sends it."""
+    """Return the exchange before U1: that of :func:`rates_to_updates` and that of :func:`shares_of_gradients`."""
     traffic = rates_to_updates(layout)
     traffic.merge(shares_of_gradients(layout))
     return traffic
 
 
 def rates_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which tiles read the learning rate, if no later step sends it."""
+    """Return the exchange in which tiles read the learning rate; nothing if a later superstep sends it with the clipping factor."""
     traffic = ExchangeTraffic.none(layout.problem)
     if not layout.problem.network.square or layout.problem.network.scaled:
         _add_rates(layout, traffic, RATES)
@@ -34,7 +34,7 @@ def rates_to_updates(layout: Layout) -> ExchangeTraffic:
 
 
 def shares_of_gradients(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which replicas gather their shares of the gradients, and one tile those of scalar parameters."""
+    """Return the exchange in which replicas gather their shares of the gradients, and one tile the gradients of scalar parameters."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for layer in problem.network.layers:
         where = layout.range_of(layer)

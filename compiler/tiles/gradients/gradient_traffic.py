@@ -1,7 +1,8 @@
-"""Traffic and cycles of adding up the partial products of windowed input gradients, which happens outside blocks.
+"""Traffic and cycles of the reduction of partial products of windowed input gradients, which happens outside blocks.
 
-Stage one (superstep B3) adds them in groups on tiles of the producers' chip; stage two (on relays, in superstep B1) adds the sums of all
-groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both, docs/decisions/0001-poplar-program.md the supersteps.
+Stage one (superstep B3) adds the products in groups on tiles of the producers' chip; stage two (on relays, in superstep B1) adds the sums
+of all groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both stages, docs/decisions/0001-poplar-program.md the
+supersteps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _add_partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, 
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # The producers [first, first + count) of each piece received by a tile.
+    # Each piece that a tile receives comes from the producers [first, first + count).
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
@@ -70,8 +71,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 def _runs(*columns: Ints) -> Ints:
     """Return the indices of rows that differ from the previous row in any of `columns`, which list rows with equal values together."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
-    found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
-    return found
+    return np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
@@ -84,7 +84,7 @@ def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
 def reduced_bytes(layout: Layout) -> dict[str, Ints]:
     """Return the bytes of the sums of stage one on every tile, by lifetime.
 
-    Relays read them before the neurons run. With further windows, some are written before the last neurons have run.
+    Relays read these sums before the neurons run. With further windows, some sums are written before the last neurons have run.
     """
     further = {bus.id for bus in layout.problem.limited(backward=True)}
     found = {life: np.zeros(layout.problem.target.tiles, dtype=np.int64) for life in ("backward", "partial sums")}
@@ -146,7 +146,7 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
 
 def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return [samples, iterations]: pairs of entries in the window of iteration k + 1, which the backward pass runs just before k."""
+    """Return [samples, iterations]: pairs of entries in the window of iteration k + 1, which precedes k in the backward pass."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

@@ -77,7 +77,7 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes of the sums of squares on each tile: of each worker and share, the tile and the chip; and of the factor."""
+    """Return the bytes of the sums of squares on each tile (one for each worker and share, the tile and the chip) and of the factor."""
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:
@@ -86,7 +86,7 @@ def norm_bytes(layout: Layout, shares: Ints) -> Ints:
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
-    """Return the exchange in which each of `tiles` sends one number to its head."""
+    """Return the exchange in which each of `tiles` sends one number to the tile at the same place of `heads`."""
     traffic = ExchangeTraffic.none(layout.problem)
     away = tiles != heads
     np.add.at(traffic.received, heads[away], FLOAT)

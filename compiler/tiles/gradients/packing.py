@@ -79,7 +79,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
+        """Return the first source tile whose rows each tile of a bundle of `size` tiles packs, and last the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -100,8 +100,7 @@ class Packing:
     @cached_property
     def elements(self) -> Ints:
         """Weights that each tile packs."""
-        found: Ints = self.rows * self.columns[self.bundle_of]
-        return found
+        return self.rows * self.columns[self.bundle_of]
 
     def packed_bytes(self) -> Ints:
         """Return the bytes of packed rows on each of :attr:`tiles`."""
@@ -143,9 +142,9 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether rows of weights may need exchange code above :data:`NOTABLE`, estimated as one piece for each neuron or tile of the targets.
+    """Whether the exchange code for rows of weights may exceed :data:`NOTABLE`, estimated with one piece per tile or neuron of a target.
 
-    Rows of float16 numbers are not packed: their pieces would not be aligned to words.
+    Rows of float16 numbers are not packed, because their pieces would not be aligned to words.
     """
     if problem.network.half_weights:
         return False
@@ -204,8 +203,7 @@ def row_pieces(target: TileRange) -> Ints:
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
-        found: Ints = np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
-        return found
+        return np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
 
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 
@@ -214,7 +212,7 @@ def row_pieces(target: TileRange) -> Ints:
 
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Return exchange and work of the packing step: tiles collect rows of their part from their bundle. None if no rows are packed."""
+    """Return the exchange and the work of the superstep in which tiles collect rows of their bundle; None if no rows are packed."""
     found = list(packings(layout))
     if not found:
         return None
@@ -251,7 +249,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Return the worker cycles of the busiest worker of a vertex that packs rows, which distributes elements as the codelet does."""
+    """Return the cycles of the busiest worker of a vertex that packs rows; elements are distributed to workers as in the codelet."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))

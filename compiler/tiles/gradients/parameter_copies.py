@@ -1,4 +1,4 @@
-"""Copies of parameters after an update: to the other replicas, to tiles that share a value, to the sources of connections."""
+"""Copies of parameters after an update: to the other replicas, to all tiles that read a shared value, to the sources of connections."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def local_copy_cycles(size: float) -> float:
 
 
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
-    """Copy updated shares of learned parameters to all other replicas, in one copy; None if no population has replicas."""
+    """Return the copy of all updated shares of learned parameters to the other replicas; None if no population has replicas."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
     if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
@@ -63,12 +63,12 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> list[Move]:
-    """Copy shared values, and weights with one value per neuron, to their readers: one copy for float32, another for float16."""
+    """Return the copies of shared values, and of weights with one value per neuron, to their readers: one for float32, one for float16."""
     return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
 
 
 def _numbers(layout: Layout, size: int) -> Move | None:
-    """Copy the values of `size` bytes; None if no such value exists."""
+    """Return the copy of values of `size` bytes each; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
     found = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
@@ -123,10 +123,9 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
-    Each tile of such a source reads its rows of the weights and stores them in the order of the targets.
-    In a column group of the target, the rows of neighbouring neurons are adjacent, separately for paired columns and for the last column
-    of an odd number, so a column group sends one piece or two; packed rows are one piece from each bundle of the target's tiles. All
-    workers of the tile share the work.
+    Each tile of such a source reads its rows of the weights and stores them in the order of the targets. In a column group of the target,
+    the rows of neighbouring neurons are adjacent, separately for paired columns and for a last single column, so a column group sends one
+    piece or two; packed rows are one piece from each bundle of the target's tiles. All workers of the tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -148,7 +147,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the worker cycles to put `rows` rows of weights in order, for the busiest worker, with the codelet's split of elements."""
+    """Return the cycles in which the busiest worker puts `rows` rows of weights in order; elements are distributed as in the codelet."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in _runs(target):
@@ -206,7 +205,7 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Return the pieces per tile if all rows are read: they end only where a group's elements are padded to an even number."""
+    """Return the pieces per tile if all rows are read: a piece ends only where a group's elements are padded to an even number."""
     size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

@@ -32,13 +32,13 @@ from snnc.compiler.tiles.vertices.parameter_vertices import schedule, squares, s
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 GRADIENTS: Final = "update: gradients"
-"""The last sums of gradients, if the optimiser does not compute them."""
+"""Superstep of the last sums of gradients, if the optimiser does not compute them."""
 RATES: Final = "update: rates"
-"""The learning rate, if it is not computed with the loss."""
+"""Superstep of the learning rate, if it is not computed with the loss."""
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps up to the optimiser: sums of private gradients, sums of shared gradients on their owners, and the optimiser."""
+    """Return the supersteps of the update: sums of private gradients, sums of shared gradients on owners, norm, and optimiser."""
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)

@@ -11,8 +11,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 
 def halvings(ids: Ints) -> Ints:
     """Return the number of steps of a binary search in `ids` ids, which is the number of bits of `ids`."""
-    found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
-    return found
+    return np.frexp(ids.astype(np.float64))[1].astype(np.int64)
 
 
 def expected_halvings(mean: float) -> float:

@@ -44,12 +44,16 @@ SAMPLED: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class TableAmounts:
-    """Table sizes by name, as numbers or as arrays over tiles: for the largest group of a tile, and for all its groups together.
+    """Sizes of the tables on tiles, by name; each is a number or an array over tiles.
 
-    span: rows; keys: rows found by key; reach: sources from the first to the last one with a row; searched, ended: 1 if there are sources
-    before or after these; singles, runs, values: runs of one value, longer runs, and the values of both, without biases; bias_…: the same
-    amounts of biases; size: elements of theta; biases: biases among them; bytes: bytes of the tables; read, pieces: targets that are read,
-    and the number of contiguous ranges that they form.
+    `largest` are the sizes for the largest group of a tile, `total` the sums over all groups of a tile. The names are:
+
+    * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
+    * `searched`, `ended`: 1 if sources come before the first one with a row, or after the last one, else 0;
+    * `singles`, `runs`, `values`: runs of one value, longer runs, and the values of both; biases are not included;
+    * `bias_singles`, `bias_runs`, `bias_values`: the same three sizes for biases;
+    * `size`: weights and biases that are used (elements of theta); `biases`: the biases among them; `bytes`: bytes of the tables;
+    * `read`, `pieces`: targets whose deltas are read, and the number of contiguous ranges of these targets.
     """
 
     largest: dict[str, Any]
@@ -57,7 +61,7 @@ class TableAmounts:
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a weight per source, those of reach, rows, runs and values are weighted sums."""
+    """Return the amounts of every group; with `rate`, a weight for each source, `reach`, `span`, runs and values are weighted sums."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -110,7 +114,7 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
-    """Return the amounts of tiles from the :func:`amounts` of all groups; tile i has the next ``groups[i]`` groups."""
+    """Return the amounts of tiles from the :func:`amounts` of all groups, listed tile by tile: tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},
@@ -128,7 +132,7 @@ class Profile:
     sizes: Ints
     largest: Floats
     _known: dict[tuple[bytes, bytes], TableAmounts] = field(default_factory=dict)
-    """Cache of the latest results, because the search requests the same groups repeatedly."""
+    """Cache of the latest results: the search requests the amounts of few different groups again and again."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""

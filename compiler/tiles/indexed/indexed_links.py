@@ -65,15 +65,15 @@ class IndexedLink:
 
     @property
     def estimated_form(self) -> TableForm:
-        """The assumed form before placement."""
+        """The form of the tables that is assumed before placement."""
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
-        """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each source, if they differ."""
+        """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each value of the source, if they differ."""
         one = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
     def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
-        """Return the amounts of each of `groups`, column groups of a replica."""
+        """Return the amounts of the column groups with the indices `groups` in a replica; `rate` as for :meth:`held`."""
         found = {name: values[groups] for name, values in self._cuts.amounts(side, where, rate).items()}
         return TableAmounts(found, found)

@@ -21,7 +21,7 @@ Side: TypeAlias = Literal["target", "source"]
 
 @dataclass(frozen=True, eq=False)
 class MapCuts:
-    """The tables of `map` on the tiles of its target, and on those of its source, for the latest cuts of these populations."""
+    """Tables of `map` on the tiles of its target and on the tiles of its source, cached for the latest cuts of these populations."""
 
     map: IndexedMap
     _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class MapCuts:
         return self._forms[key]
 
     def amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
-        """Return the amounts of each column group of a replica; `rate`: events of each source, if they differ."""
+        """Return the amounts of each column group of a replica; `rate`: events of each value of the source, if they differ."""
         key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
         if key not in self._measured:
             if len(self._measured) >= KEPT:

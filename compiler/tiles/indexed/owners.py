@@ -17,12 +17,12 @@ from snnc.compiler.tiles.indexed.tables import Pieces
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: each group's part of a gradient costs a fragment, even if it is small."""
+"""Minimum number of shared weights per owner: an owner receives a fragment from each group, however few weights it owns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Ranges ``[first, first + count)`` of theta that cover it once, in order, with the owner `tile`; `learned`: the owner updates them."""
+    """Consecutive ranges ``[first, first + count)`` that cover theta once: `tile` owns a range, and updates it if it is `learned`."""
 
     tile: Ints
     first: Ints
@@ -42,7 +42,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
     Parameters
     ----------
     found, used
-        The map, and the elements of theta that each group of the target's (first) replica uses.
+        The map, and the elements of theta that each column group of the target's first replica uses.
     group_tiles, tiles
         The tile of each of these groups, and all tiles of the target.
     weight_learns, bias_learns
@@ -61,7 +61,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make each group the owner of its weights; return None if two groups share a weight, or if that makes too many pieces."""
+    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if the ranges are too many."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:

@@ -132,8 +132,7 @@ class IndexTables:
     @property
     def key_start(self) -> Ints:
         """Index of the first key of each group."""
-        found: Ints = np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
-        return found
+        return np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
 
     @property
     def largest(self) -> int:

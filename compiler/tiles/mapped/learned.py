@@ -1,4 +1,4 @@
-"""Numbers of learned values of a layer: per neuron, and for all its neurons."""
+"""Number of learned values of a layer: values for each neuron, and values shared by all neurons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snnc.compiler.tiles.mapped.network import Layer
 
 
 def learned_elements(layer: Layer) -> Mapping[str, int]:
-    """Return the learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
+    """Return the number of learned values per neuron: weights by link id, and biases and neuron parameters under ``"bias"``."""
     found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
     return {**found, "bias": layer.learnable_neuron_parameters}
 
@@ -22,7 +22,7 @@ class LearnedRows(NamedTuple):
 
 
 def learned_parameters(layer: Layer) -> list[LearnedRows]:
-    """Return every learned parameter with values for each neuron: as many as inputs for a dense connection, else 1."""
+    """Return every learned parameter with values for each neuron: a value per input for a dense connection, else one value."""
     links = [
         LearnedRows(link.inputs if link.dense else 1, link.half)
         for link in layer.incoming

@@ -12,9 +12,11 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.term import Statistic
 
 ScoreKind: TypeAlias = Statistic | Literal["known"]
-"""Content of a score: a statistic of an output over time, or the number of steps with a known target."""
+"""What a score contains: a statistic of an output over time, or the number of steps with a known target."""
 _OF_STEPS: Final = "ce_rate"
+"""Name of the loss that is computed in every step, without scores."""
 _OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
+"""Names of losses with scores that may be the value of a single step."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class ScoreSlot:
     Attributes
     ----------
     kind
-        Content of the scores.
+        What the scores contain.
     first, stop
         The range of outputs, among all that the loss reads.
     place
@@ -56,7 +58,7 @@ class LossShape:
     lengths
         Whether the last column is the length of the sequence, in steps.
     masked
-        Number of target values (per step with `each_step`, else per sample) that every worker reads to count the known ones.
+        Number of target values (in a step with `each_step`, else in a sample) that every worker reads to count the known targets.
     """
 
     name: str | None = None

@@ -38,8 +38,8 @@ from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, upd
 class BusSource:
     """A buffer transported by buses: an input, or an output port of a population.
 
-    `width` is the number of values per sample and step; a static input is the same at every step. If a source is `windowed`, it needs
-    gradients only for neurons that spiked or are near the threshold.
+    `owner` is the id of the input (then the source is `external`) or of the population, `width` the number of values per sample and step.
+    A static input is the same at every step. A `windowed` source needs gradients only for neurons that spiked or are near the threshold.
     """
 
     buffer: str
@@ -161,13 +161,13 @@ class Layer:
     sent
         Output buffers transported by buses.
     recorded
-        For each network output that the population writes, its buffer.
+        Buffer of each network output that the population writes.
     adjoint_outputs
         Output buffers that receive a gradient from a record.
     gradient
         Whether the backward step includes the population.
     shown
-        Whether the adjoint of the input current is stored for all steps for a caller.
+        Whether the adjoint of the input current is stored for all steps, for a caller that reads it.
     measured
         Whether one of the outputs is recorded only for its mean and variance, which the tiles compute for each block.
     """
@@ -274,9 +274,12 @@ class MappedNetwork:
     scaled: bool = False
     """Whether the gradient of the loss is multiplied by a loss scale."""
     passes: int = 0
-    """Additional passes forward, and backward, of an update; if there are any, gradients and update are separate programs."""
+    """Number of additional forward passes, and of additional backward passes, of an update for batch normalisations.
+
+    If there are any, one program computes the gradients and another one the update.
+    """
     whole_passes: bool = False
-    """Whether a repeated backward pass follows an additional forward pass, because statistics of each step are inputs."""
+    """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
     rounding: Rounding | None = None
     """Rounding of updates of float16 weights; None if no such weight is updated."""
 

@@ -53,9 +53,9 @@ def pair_cycles(assignments: Iterable[Assignment]) -> int:
 def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
     """Return the worker cycles of an optimiser per parameter; with `accumulates`, it uses the mean gradient of several batches.
 
-    A rule with a square root updates two parameters at once: loads of the gradients and of all stored numbers, arithmetic, stores, a
-    branch. A rule without one updates them singly: it adds to :data:`SGD_CYCLES` a cycle for each moment, and for each operation that
-    plain descent and momentum do not have.
+    A rule with a square root updates two parameters at once: it loads the gradients and all stored numbers, computes, stores and branches.
+    A rule without a square root updates parameters one by one. It takes :data:`SGD_CYCLES`, a cycle for each moment, and the cycles of
+    each operation that plain descent and momentum do not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
     mean = (MEAN_CYCLES if accumulates else 0) + (rule.loss_scale is not None)

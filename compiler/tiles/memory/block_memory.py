@@ -41,9 +41,9 @@ def block_bytes(
     """Return bytes by (category, lifetime) on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
-    stores the optimiser state of its share of the parameters. `holdings` gives the sizes of the tables of indexed connections; by default
-    they are estimated. With `owned`, a tile's share of the updated weights of indexed connections is counted as if all tiles
-    had equal shares.
+    stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections; by default
+    they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed to own
+    equally many.
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)
@@ -110,7 +110,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the peak number of live bytes of `held` over the stages of a step, plus those of `more`, which are given by stage."""
+    """Return the peak number of live bytes over the stages of a step: those of `held`, and those of `more`, which are listed by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -125,13 +125,13 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron saved by float16 copies of weights on the source's side; dense rows have an even length."""
+    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows have an even length."""
     links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return floats per neuron and sample: history, other states, saved and initial values, states at boundaries, currents, sent values."""
+    """Return the floats per neuron and sample of history, states, saved and initial values, boundaries, currents and sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states) - len(kernel.halves), sum(source.kind != "spikes" for source in layer.sent)
     # Further windows are added to currents that the previous step set to zero.
@@ -149,7 +149,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
 
 
 def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return float16 numbers per neuron and sample: history and saved values, initial values and states at boundaries, other states."""
+    """Return the float16 numbers per neuron and sample of history, saved and initial values, boundaries, and other states."""
     segments, again = problem.segments, problem.segment > 0
     found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * len(layer.kernel.halves),
@@ -160,7 +160,7 @@ def _half_states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife,
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Return floats per neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
+    """Return the floats per neuron and sample of adjoints of states, pending output gradients, sent deltas, and deltas of currents."""
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)
@@ -208,5 +208,4 @@ def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons
             fragments = fragments + tiles + np.ceil(2 * np.sqrt(cut.columns * tiles)).astype(np.int64)
         else:
             fragments = fragments + 2 * most
-    found: Ints = problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes
-    return found
+    return problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes

@@ -72,7 +72,7 @@ def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
 
 
 def stage_of(part: str, name: str) -> str:
-    """Return the stage of a superstep: its part, except for supersteps with more or less live data than the rest of the part."""
+    """Return the stage of a superstep: its part of the step, unless other data are live than in the rest of this part."""
     if name in STAGES:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
@@ -98,7 +98,7 @@ def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any]
 
 
 def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
-    """Return the stage with the most live bytes, and these bytes by category (numbers, no arrays); `more` has the category "exchange"."""
+    """Return the stage with the most live bytes, and these bytes by category (numbers, no arrays); `more` counts as "exchange"."""
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
     found: dict[str, int] = {}

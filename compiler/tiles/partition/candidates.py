@@ -1,4 +1,4 @@
-"""A graph before partition: populations that can be cut, connections among their neurons, and lowering after the cut."""
+"""Populations of a graph that can be cut into parts, the connections among their neurons, and the lowering of the cut graph."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class Candidates:
     sizes
         Number of neurons of each population.
     sources, targets
-        Sending and receiving neuron of each entry of a sparse connection between two of them, numbered across all populations.
+        Sending and receiving neuron of each entry of the sparse connections among these populations. Neurons are numbered across all of
+        these populations.
     fan_in, fan_out
-        Number of entries of all sparse connections (also of inputs and other populations) that lead to each neuron, and from it.
+        Number of entries of sparse connections into each neuron, and out of it. Connections with inputs and other populations count too.
     """
 
     sizes: Mapping[str, int]
@@ -61,7 +62,8 @@ class Candidates:
         Parameters
         ----------
         rates
-            Spikes per step by population: of each neuron (an array), or one number for all (0-d); 1 if unknown.
+            Spikes per step, by population: an array with a value for each neuron, or one value for all neurons (0-d). The rate of a
+            population that is not listed is 1.
         work
             Work of each neuron.
         """
@@ -105,7 +107,7 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
     sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
     dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
     divisible = _joined(divisible, sparse)
-    # A dense connection would join all parts of its ends.
+    # A dense connection would connect every part of its source with every part of its target.
     divisible -= {end for both in dense if divisible.issuperset(both) for end in both}
     divisible = _joined(divisible, sparse)
     if not divisible:
@@ -156,7 +158,7 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph after the flow, the output that the loss reads (None without a loss), and the loss that reads it."""
+    """A graph after the default flow of passes, the output that the loss reads, and the loss; the last two are None without a loss."""
 
     graph: Graph
     loss_output: str | None
@@ -169,7 +171,9 @@ class Prepared:
         return find_candidates(self.graph, whole)
 
     def lower(self, whole: StepProgram, partition: Partition, **options: Any) -> Correspondence:
-        """Cut the graph and lower it with the `options` of `whole`, those of :func:`snnc.compiler.lowering.lower.lower`.
+        """Cut the graph into the parts of `partition`, and lower it.
+
+        `options` are the arguments of :func:`snnc.compiler.lowering.lower.lower` with which `whole`, the uncut graph, was lowered.
 
         Raises
         ------

@@ -19,7 +19,9 @@ PROGRAM: Final = Path(__file__).with_name("native.py")
 
 
 def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
-    """Return the part of every vertex; `given` is the input for this library in :mod:`~snnc.compiler.tiles.partition.native`.
+    """Run a partitioner in a child process, and return the part of every vertex.
+
+    `given` are the arrays and numbers that :mod:`~snnc.compiler.tiles.partition.native` passes to this library.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.partition.split import Ints, Split
 
 @dataclass(frozen=True, eq=False)
 class PlaceInWhole:
-    """A place in the whole program: a name, and the flat indices of elements (None: all)."""
+    """A parameter, output, population or buffer of the whole program: its name, and flat indices of elements (None: all elements)."""
 
     whole: str
     index: Ints | None
@@ -66,11 +66,11 @@ class Correspondence:
         return found
 
     def names_of_parts(self, names: Collection[str]) -> list[str]:
-        """Return the parameters of the parts that correspond to parameters of the whole program."""
+        """Return the names of the parts' parameters that correspond to the parameters `names` of the whole program."""
         return [name for name, place in self.parameters.items() if place.whole in names]
 
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Convert parameters (or gradients, where missing ones are 0) of the parts to those of the whole program."""
+        """Convert parameters or gradients of the parts to those of the whole program; elements that no part provides are 0."""
         found: dict[str, Array] = {}
         for name, place in self.parameters.items():
             if name in values:
@@ -111,7 +111,7 @@ class Correspondence:
         return {info.id: found[info.id] for info in self.whole.outputs if info.id in found}
 
     def adjoint_of_whole(self, tensor: str, read: Callable[[str], Array]) -> Array:
-        """Return the adjoint of a population's current, ``d_<id>`` [T, B, n], from those of its parts, which `read` returns by name."""
+        """Return the adjoint of a population's current, ``d_<id>`` [T, B, n]; `read` returns the adjoint of a part by its name."""
         parts = [(place.index, read(f"d_{id_}")) for id_, place in self.populations.items() if f"d_{place.whole}" == tensor]
         whole = np.zeros((*parts[0][1].shape[:2], sum(values.shape[2] for _, values in parts)), np.float32)
         for index, values in parts:
@@ -132,8 +132,7 @@ class Correspondence:
 
 
 def _part_of_array(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
-    found: Array = values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
-    return found
+    return values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
 
 
 def _write_part(whole: Array, values: Array, place: PlaceInWhole) -> None:
@@ -150,7 +149,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Return the name in the whole program of a bound of a part's gradient window; all parts of a population share one window."""
+    """Return the whole program's name of the bound `name` of a part's gradient window; all parts of a population share one window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = found.populations.get(label)
@@ -159,7 +158,7 @@ def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: S
 
 
 def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
-    """Find the counterparts in `whole` of the names of `split`, the program of ``found.graph``."""
+    """Find the counterparts in `whole` of the names of `split`, which is ``found.graph`` lowered to a program."""
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}

@@ -10,11 +10,11 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""Vertices join a part together if their connectivity to it is at least this fraction of the closest vertex's."""
+"""All vertices whose connectivity to a part is at least this fraction of the highest connectivity join the part together."""
 GROWTH: Final = 0.25
 """Maximum relative growth of a part before connectivities are computed again."""
 PIECES: Final = 4
-"""Number of small pieces per part."""
+"""Number of small pieces per part in :func:`joined`."""
 ROUNDS: Final = 60
 """Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
@@ -43,7 +43,7 @@ def in_order(graph: Hypergraph, parts: int) -> Ints:
 
 
 def grown(graph: Hypergraph, parts: int) -> Ints:
-    """Grow the parts in turn: start at the free vertex closest to earlier parts, then add the vertices closest to the part."""
+    """Grow the parts one after the other: each starts at the unassigned vertex closest to earlier parts, then adds the closest vertices."""
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
     degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
@@ -68,17 +68,16 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
 
 
 def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
-    """Grow small pieces, and partition the hypergraph of these: clusters smaller than a part stay whole."""
+    """Grow small pieces, then partition the hypergraph whose vertices are these pieces, so that small clusters stay whole."""
     number = min(PIECES * parts, graph.vertices)
     piece = grown(graph, number)
     coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
     most = coarse.most_work(parts, 0.0)
-    found: Ints = moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
-    return found
+    return moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """Return the vertices with the highest scores, within limits of number and work; free vertices without a score come last."""
+    """Return the vertices with nearly the highest score: at most `most`, with a total work of about `room`; assigned ones have score -1."""
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Hypergraph of neurons: a net is a neuron with its targets, and each further part that a net touches receives its events once more."""
+"""Hypergraph of neurons: a net contains a neuron and its targets; the neuron's events are sent once to each further part of the net."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ class Hypergraph:
     def connectivity(self, part: Ints, parts: int) -> Ints:
         """Return the number of parts that each net touches (lambda)."""
         touched = np.unique(self.net_of_pin * parts + part[self.pins])
-        found: Ints = np.bincount(touched // parts, minlength=self.nets)
-        return found
+        return np.bincount(touched // parts, minlength=self.nets)
 
     def cut(self, part: Ints, parts: int) -> float:
         """Return the sum over nets of rate times (lambda - 1): spikes per step between parts, once for each receiving part."""

@@ -103,8 +103,7 @@ def _star_expansion(graph: Hypergraph) -> Any:
 def whole(weights: Floats) -> Ints:
     """Return weights as integers of at least 1, scaled so that their average is :data:`UNITS`."""
     mean = float(weights.mean()) if len(weights) else 0.0
-    rounded: Ints = np.maximum(np.rint(weights * (UNITS / mean if mean > 0 else 0.0)), 1).astype(np.int64)
-    return rounded
+    return np.maximum(np.rint(weights * (UNITS / mean if mean > 0 else 0.0)), 1).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ Between: TypeAlias = Linear | Sparse
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Part of every neuron, by population: arrays [neurons] of part numbers from 0; other populations stay whole.
+    """Number of the part of every neuron, by population: arrays [neurons], counted from 0; populations that are not listed stay whole.
 
-    `places`, also arrays [neurons], order the neurons in each part; without them, neurons keep the author's order.
+    `places`, also arrays [neurons], order the neurons in each part; neurons of populations without places keep the author's order.
     """
 
     parts: Mapping[str, Ints]

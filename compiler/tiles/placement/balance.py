@@ -27,7 +27,7 @@ FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 ROUNDS: Final = 6
 """Maximum number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Range in which the smallest multiple of the moved bounds is found for which the populations fit."""
+"""Range of multiples of the moved bounds; the smallest multiple for which the populations fit on the tiles is searched in it."""
 BISECTIONS: Final = 9
 """Number of bisections of the range :data:`SCALES`; the resolution is 0.002."""
 WORTH: Final = 0.999
@@ -94,7 +94,7 @@ def _pareto_rows(busiest: Floats) -> list[int]:
 
 
 class AllocationTables:
-    """Cache of allocation tables. Populations with the same structure share a list of choices and a table."""
+    """Cache of allocation tables. Populations with the same structure share one list of choices, and so one table."""
 
     def __init__(self) -> None:
         self._known: dict[int, AllocationTable] = {}
@@ -108,7 +108,7 @@ class AllocationTables:
 
 @dataclass(frozen=True, eq=False)
 class _ParetoAllocations:
-    """The Pareto-optimal allocations of all structures, structure by structure, each sorted by tiles."""
+    """The Pareto-optimal allocations of all structures, structure by structure; the allocations of a structure are sorted by tiles."""
 
     tiles: Ints
     parts: Floats
@@ -143,7 +143,7 @@ class _ParetoAllocations:
 
 
 class Balance:
-    """Balances populations on one range of tiles. Populations with the same structure share a list of choices and an allocation."""
+    """Balances populations on one range of tiles. Populations with the same structure share one list of choices and get one allocation."""
 
     def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
         self._options, known = options, tables or AllocationTables()
@@ -153,7 +153,10 @@ class Balance:
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
-        """Return allocations on at most `tiles` tiles whose step is at most as long; a step is the sum, over its parts, of the maximum."""
+        """Return allocations on at most `tiles` tiles with which a step takes no longer than with `allocations`.
+
+        The time of a step is the sum, over its parts, of the cycles of the slowest tile.
+        """
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
         found: Ints | None = None
         for _ in range(ROUNDS):
@@ -173,7 +176,7 @@ class Balance:
         return list(allocations) if found is None else [self._allocation(some, int(found[self._place[id(some)]])) for some in self._options]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return allocations within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not fit."""
+        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if there are none."""
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
         found = self._fitting(multiples, high, tiles)

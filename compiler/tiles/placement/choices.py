@@ -22,9 +22,9 @@ from snnc.compiler.tiles.schedule.buses import Bus
 TYPICAL_NEURONS: Final = 6
 """Number of neurons per tile at which the work of populations is compared."""
 BEFORE: Final = 12
-"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups; cycles repeat beyond it."""
+"""Number of neurons that fill a tile evenly, with a pair of columns in each of six column groups: the period of the cycles' pattern."""
 ALIKE: Final = 0.05
-"""Populations with the same structure share a table if the relative difference of their expected events is at most about this large."""
+"""Populations with the same structure share a table if their expected events differ by at most about this fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,18 +126,18 @@ def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
 
 
 def _sample_counts(batch: int) -> list[int]:
-    """Return the numbers of samples on a tile to try: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
+    """Return the numbers of samples on a tile to try: the batch divided by 1, 2, 3, 4, 6, 8, 12, 16, …"""
     divisors = [d * 2**k for k in range(batch.bit_length()) for d in (1, 1.5) if d * 2**k == int(d * 2**k)]
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
 
 
 def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
-    """Return the choices of a population with a different limit on the bytes of a tile."""
+    """Return the choices of a population, each with the limit `limit` on the bytes of a tile."""
     return [choice.within(limit) for choice in some]
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles that only blocks use; populations with the same structure share a table.
+    """Tabulate every population and every way to cut it, for tiles without relays; populations with the same structure share a table.
 
     Cycles are those of the block with the busiest samples; with `even`, every sample has the mean number of events.
     """
@@ -184,11 +184,11 @@ def _link(link: Link) -> object:
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
     """Tabulate a population: all cuts with one replica at once, then all cuts with several.
 
-    Tables cover the sizes of the largest share when neurons are divided evenly.
+    Tables cover every number of neurons that the fullest tile can have when the neurons are divided evenly.
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
-    # Cycles are not monotone in the neurons; the running maximum needs the BEFORE numbers before each size.
+    # Cycles are not monotone in the neurons, so their running maximum at each size also needs the BEFORE sizes up to it.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
     found: dict[Cut, Choice] = {}
@@ -209,8 +209,7 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
 
 def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
     """Return the cycles of a step, [parts, cuts, neurons], monotone in the neurons."""
-    found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
-    return found
+    return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
 def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
@@ -218,8 +217,7 @@ def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: I
     several = Cuts.of(some)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
-    found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
-    return found
+    return np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,13 +25,15 @@ from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
-"""Tiles filled to less than this fraction are not spread over further tiles."""
+"""Populations whose tiles are filled to less than this fraction get no further tiles."""
 BISECTIONS: Final = 40
+"""Maximum number of bisections of a bound."""
 CLOSE: Final = 1.002
 """Bounds on a tile's cycles count as equal if their ratio is less than this."""
 
 
 ShareTiles: TypeAlias = Callable[[list[Allocation], Sequence[Sequence[Choice]], int, AllocationTables], list[Allocation]]
+"""Function that changes the allocations of a chip's populations, given their choices, the number of tiles, and the cached tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +107,10 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 def _place(
     problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: AllocationTables, chips: int, spare: int, share: ShareTiles
 ) -> Placement | None:
-    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None if the memory does not suffice.
+    """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
 
-    `share` modifies the first allocation of the layers of a chip. More tiles cost fragments, so all of :data:`SHARES` are priced.
+    `share` changes the first allocation of the layers of a chip. More tiles save cycles but cost fragments, so all of :data:`SHARES` are
+    tried and priced.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
@@ -189,12 +192,12 @@ def _unchanged(
 
 
 def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
-    """Choose tiles again to shorten the sum of the step's parts, then apply :func:`_quicken`."""
+    """Change the allocations so that the sum of the step's parts becomes shorter, then apply :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
 
 
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give each remaining tile to the slowest layer of a part of the step: the longest part that more tiles can still shorten."""
+    """Give remaining tiles, again and again, to the slowest layer of the longest part of the step that more tiles can shorten."""
     allocations = list(allocations)
     while True:
         longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])
@@ -229,7 +232,7 @@ SHARES: Final[tuple[ShareTiles, ...]] = (_unchanged, _balance)
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
-    """Cut the layers into consecutive groups of even work, one chip each (more for a layer whose memory needs them)."""
+    """Cut the layers into consecutive groups of even work, each for one chip (for several chips if the memory of one layer needs them)."""
     weights = [some[0].weight for some in options]
     tiles = [min(choice.fewest_tiles for choice in some) for some in options]
     neurons = [some[0].neurons for some in options]

@@ -31,7 +31,7 @@ class ReplicaShape:
     cut: Cut
     width: int
     chip: int
-    """First chip of the range of chips that it shares with its neighbours."""
+    """Chip of its first tile; the populations with this chip follow each other from the chip's first tile on."""
     first: int | None = None
     """First tile if populations share tiles; None: the tile after the previous population."""
 
@@ -80,7 +80,7 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield changed shapes: first for groups of similar populations, then for populations with the same structure, in order of work."""
+    """Yield changed shapes: first for groups of similar populations, then for populations with the same structure, most work first."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
@@ -94,7 +94,7 @@ def changes(
 def _changed(
     shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Change some populations together, to the same number of neurons per tile; those that cannot change stay."""
+    """Yield shapes in which some populations have the same new number of neurons per tile; those that cannot change keep their shape."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:

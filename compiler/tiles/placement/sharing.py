@@ -2,14 +2,15 @@
 
 A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that compute the source
 gradient of a convolution may have little forward work, and tiles that sum currents have little work in other supersteps. So runs may
-overlap, and a tile does the work of all its populations. From a start, one population at a time gets a different cut, width or position, as
-long as this shortens the step according to the tables of :mod:`snnc.compiler.tiles.placement.choices`. The cost is::
+overlap, and a tile does the work of all its populations. The search begins with several start placements. From each, one population at a
+time gets a different cut, width or position, as long as this shortens the step according to the tables of
+:mod:`snnc.compiler.tiles.placement.choices`. The cost is::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
-first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. Starts are every population on
-as few tiles as possible, and the best placement on separate tiles. From each start, populations are changed in their order and in reverse
-order, because the result of a descent depends on both.
+first for a small n, for which all busy tiles count, then for larger n, for which the busiest tiles dominate. The start placements are every
+population on as few tiles as possible, and the best placement on separate tiles. From each of them, populations are changed once in their
+order and once in reverse order, because the result depends on the start and on the order.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SURELY: Final = 1 - 1e-9
 PLACES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip."""
 REPLICAS: Final = 1
-"""Number of replica counts, largest first, for which the search also starts with every population on all tiles."""
+"""Number of replica counts, the largest ones, for which placements with every population on all tiles are tried as well."""
 LAYERS: Final = 24
 """Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
@@ -56,23 +57,22 @@ class _LoadedAllocation(Allocation):
     @cached_property
     def busiest(self) -> Floats:
         """Cycles of each part on the fullest tile."""
-        found: Floats = self.choice.parts[:, self.neurons - 1]
-        return found
+        return self.choice.parts[:, self.neurons - 1]
 
     @property
     def larger(self) -> int:
-        """Tiles of a replica with one neuron more than the others."""
+        """Number of tiles of a replica that have one neuron more than the others."""
         return self.choice.neurons % self.width
 
     @cached_property
     def two(self) -> Floats:
-        """Cycles of each part, and bytes, of a tile with fewer neurons and of one with more, [parts + 1, 2]."""
+        """Cycles of each part, and bytes, [parts + 1, 2]: of a tile with the smaller and of one with the larger number of neurons."""
         neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
 
     @cached_property
     def load(self) -> Floats:
-        """Cycles of each part, and bytes, of every tile, [parts + 1, tiles]."""
+        """Cycles of each part, and bytes, [parts + 1, tiles], of every tile."""
         more = (np.arange(self.width) < self.larger).astype(np.int64)
         return np.tile(self.two[:, more], self.choice.cut.replicas)
 
@@ -114,7 +114,7 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield states in which every population has the same cut, with many replicas of few samples, and is on all tiles."""
+    """Yield states in which all populations have the same cut, with many replicas of few samples, and each of them uses all tiles."""
     known = dict.fromkeys(choice.cut for some in options for choice in some)
     for cut in known:
         if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:
@@ -174,7 +174,7 @@ class _Descent:
         self.scale = max(float(self.total[:-1].max()), 1.0)
 
     def run(self, order: Sequence[int]) -> None:
-        """Change one population after another as long as the cost falls."""
+        """Change one population after another, in the given order, as long as the cost falls."""
         for power in POWERS:
             for _ in range(ROUNDS):
                 before = list(self.state)
@@ -268,7 +268,7 @@ class _Costs:
         return np.take_along_axis(values, order, axis=1), number[order]
 
     def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
-        """Return [parts, tiles]: the powered load of every tile, with the smaller or the larger number of neurons of an allocation."""
+        """Return [parts, tiles]: the power of the load of every tile with the smaller (`more` 0) or larger (1) number of neurons."""
         return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:
@@ -280,8 +280,7 @@ class _Costs:
 def _between(values: Floats, first: Ints, number: int) -> Floats:
     """Return sums of `number` values of each row from `first` on, [rows, ...]."""
     sums = _sums(values)
-    found: Floats = sums[:, first + number] - sums[:, first]
-    return found
+    return sums[:, first + number] - sums[:, first]
 
 
 def _sums(values: Floats) -> Floats:

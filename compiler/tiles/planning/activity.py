@@ -55,11 +55,11 @@ class Activity:
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return window capacities, 25 % above the busiest measured step."""
+        """Return window capacities: 25 % above the number of spikes in the busiest measured step."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of windows of the backward pass, computed in the same way."""
+        """Return the capacities of gradient windows, computed as :meth:`capacities` from the largest numbers of their entries."""
         return _with_room(program, self.support_peak)
 
 

@@ -23,7 +23,7 @@ class PlanOptions:
     Attributes
     ----------
     steps, loss, loss_output, optimizer, surrogate, gradient_window
-        Options with which the program was lowered; a network in parts is lowered again with them.
+        Options with which the program was lowered. A network that is cut into parts is lowered again with these options.
     batch
         Samples per run or update.
     seed

@@ -1,4 +1,4 @@
-"""Choice of the order of neurons in populations with channels; the fastest predicted order is used."""
+"""Choice of the order of neurons in populations with channels: the order with the fastest predicted plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
-"""Orders tried in addition to the author's: numbers of channels whose values at one position are adjacent (8, or all)."""
+"""Number of channels whose values at one position are adjacent (8, or all): each is an order to try besides the author's order."""
 
 
 @dataclass(frozen=True, eq=False)

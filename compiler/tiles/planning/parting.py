@@ -1,4 +1,4 @@
-"""Choice of the number of parts of a network with sparse connections; the fastest predicted number is used."""
+"""Choice of the number of parts of a network with sparse connections: the number with the fastest predicted plan."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the form of its program: parts, or reordered populations; None: the original program."""
+    """A plan, and the form of its program: `parts` are :class:`Parts`, or the orders of populations; None for the original program."""
 
     plan: Plan
     parts: Any = None
@@ -60,7 +60,7 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class NetworkPartitioner:
-    """Cuts one network into parts; their number is an argument.
+    """Cuts one network into any number of parts.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
 
 
 def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Yield quick estimates of the cycles of a step (infinite if it does not fit): the whole network, then increasing numbers of parts.
+    """Yield quick estimates of the cycles of a step (infinite if nothing fits): of the whole network, then of increasing numbers of parts.
 
     The first estimate is the faster one of the author's order and an order with even work.
     """

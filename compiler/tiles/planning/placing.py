@@ -44,10 +44,10 @@ def map_graph(
     chips: int | None = None,
     common: Common | None = None,
 ) -> Mapped:
-    """Map a lowered graph onto a machine as :func:`map_program` does; populations with sparse connections get the fastest number of parts.
+    """Map a lowered graph onto a machine as :func:`map_program` does, with the fastest number of parts and the fastest order of neurons.
 
     Callers that map one program repeatedly pass the same `common`. On a machine of several chips, a plan on a single chip is also
-    tried: parts and orders are chosen by quick estimates for the complete machine, which may miss the best choice for one chip.
+    tried, because quick estimates for the complete machine, which choose parts and orders, may miss the best choice for one chip.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
     found = mapped(chips=chips)
@@ -96,7 +96,7 @@ def map_program(
     quick: bool = False,
     estimates: QuickEstimates | None = None,
 ) -> Plan:
-    """Map a lowered program; with an activity, choose the faster of windows for all values and windows for the measured numbers of events.
+    """Map a lowered program; with measured events, choose the faster of full windows and windows for the measured numbers of events.
 
     Parameters
     ----------

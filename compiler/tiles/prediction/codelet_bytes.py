@@ -100,7 +100,7 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
-    """Return the codelets of a layer's blocks; if column groups differ, for the tables of this placement."""
+    """Return the codelets of a layer's blocks, with the actual forms of tables if its column groups have distinct tables."""
     problem = layout.problem
     if not layout.distinct_groups(layer):
         return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
@@ -112,7 +112,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data in which block classes differ besides cost and fields: equations, and the structure of connections."""
+    """Return the data, besides cost and fields, in which classes of blocks differ: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
@@ -154,7 +154,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that receives the gradients of a parameter: the optimiser, or a sum if a caller reads the gradients."""
+    """Return the vertex that receives the gradients of a parameter: the optimiser, or their sum if a caller reads the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)

@@ -35,7 +35,7 @@ OF_SEQUENCE: Final = ("history", "relays", "records")
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """Contents of tile memory over a step.
+    """Contents of the memory of all tiles over a training step.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class MemoryUse:
 
     @property
     def of_update(self) -> int:
-        """Bytes of the fullest tile in the update, without those of a sequence: memory that segments cannot reduce."""
+        """Bytes of the fullest tile in the update, without data of the sequence: memory that segments cannot reduce."""
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
@@ -117,7 +117,7 @@ class MemoryUse:
 
 
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
-    """Return the predicted contents of every tile in the supersteps `steps`; the exchange code is that of all fragments in all of them."""
+    """Return the predicted contents of every tile in the supersteps `steps`; the code includes the fragments of all these supersteps."""
     problem = layout.problem
     found: dict[CategoryAndLife, Ints] = {}
 
@@ -174,8 +174,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
     """Return the bytes buffered in a superstep: data that vertices read or write on other tiles; copies need no buffers."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
-    found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
-    return found
+    return (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
 
 
 def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
@@ -210,7 +209,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile, without its supersteps: variables, and code of the further-window test."""
+    """Return a lower bound on the bytes of the fullest tile: variables, and code of the test for further windows, but no supersteps."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

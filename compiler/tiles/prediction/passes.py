@@ -42,7 +42,7 @@ def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
 
 
 def in_passes(problem: MappingProblem, steps: Sequence[SuperstepDraft]) -> tuple[SuperstepDraft, ...]:
-    """Return `steps`, each with its runs in an update."""
+    """Return `steps`, each with the number of its runs in a whole update."""
     if not problem.network.passes:
         return tuple(steps)
     times = runs_of_parts(problem)

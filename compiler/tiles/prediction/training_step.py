@@ -132,7 +132,10 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the forward pass in which relays find spikes of the previous iteration while neurons compute; `layout` has its schedule."""
+    """Return the supersteps of a forward pass in which relays find spikes of the previous iteration while neurons compute.
+
+    The problem of `layout` has the schedule of this pass.
+    """
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout)
@@ -194,7 +197,7 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
-    """Return the step in which each segment but the last copies a row to streaming memory, or back, after updating the row number."""
+    """Return the superstep in which segments but the last copy a row to streaming memory, or back, after updating the row number."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
@@ -202,7 +205,7 @@ def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copies of dropped-spike counters, saved before and restored after the recomputation, which must not count again."""
+    """Return the copies that save the counters of dropped spikes before the recomputation, which must not count again, and restore them."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
@@ -215,7 +218,7 @@ def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
-    """Return the step in which blocks copy initial states to or from a boundary, and relays copy stored steps they have yet to send."""
+    """Return the superstep in which blocks copy initial states to or from a boundary, and relays the steps that they have yet to send."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
@@ -255,8 +258,7 @@ def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
     """Return the exchange cycles of each tile: bytes received or sent, and a cost for each fragment received."""
     target = layout.problem.target
     moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
-    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
-    return found
+    return np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
 
 
 def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[str, tuple[int, ...]]:
@@ -327,7 +329,7 @@ def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[S
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Return the test for further windows and its loop, in exact mode with limited windows: each iteration counts and writes them."""
+    """Return the supersteps of the test for further windows, and of its loop; none if no bus has limited windows."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
@@ -380,7 +382,7 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], t
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
-    """Return the fragments of further windows that are not expected to run: the program contains their exchanges anyway."""
+    """Return the fragments of further windows that are not expected to run, because the program contains their exchanges anyway."""
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
@@ -429,14 +431,14 @@ def _sum_load(layout: Layout) -> Load:
 
 
 def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the losses of all samples and their sum; none for an external loss."""
+    """Return the supersteps of the losses of all samples and of their sum; none for an external loss."""
     if layout.problem.network.external:
         return ()
     return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
 
 
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the loss of each sample: workers of its tile share the classes, if it has scores, then the steps."""
+    """Return the supersteps of the losses of samples: workers of a sample's tile share the classes, if there are scores, then the steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss

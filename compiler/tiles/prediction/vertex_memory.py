@@ -1,4 +1,4 @@
-"""Bytes of vertex constants: positions of mask parts, of relay pieces, of weight rows and of the pieces summed by owners."""
+"""Bytes of constants that vertices read: positions of parts of masks, of relays' pieces, of rows of weights, and of pieces of owners."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def constant_bytes(layout: Layout) -> Ints:
 
 
 def _runs(where: TileRange) -> int:
-    """Return the number of constants that describe the weight rows on a replica's tiles, by runs of tiles with equal neuron numbers."""
+    """Return the number of constants that describe the rows of weights of a replica, by runs of tiles with equally many neurons."""
     first = np.append(True, np.diff(where.neurons) != 0)
     return int((3 + column_groups(where.neurons, where.columns))[first].sum())

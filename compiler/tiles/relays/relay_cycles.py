@@ -78,7 +78,7 @@ class RelayWork:
 
     @property
     def cycles(self) -> Any:
-        """Sum of all three."""
+        """Sum of :attr:`always`, :attr:`compacting` and all of :attr:`shown`."""
         return self.always + self.compacting + sum(self.shown.values())
 
 
@@ -118,7 +118,7 @@ def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Return the work of writing windows; in the forward pass, if `rows` is given, the relay first stores the population's new step."""
+    """Return the work of writing windows; forward, if `rows` is not None, the relay first stores the step that the population finished."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -174,7 +174,10 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Return words and runs that the slowest worker copies into a bus's windows; gradient windows count twice: ids, returned gradients."""
+    """Return the words and runs that the slowest worker copies into a bus's windows.
+
+    The ids of a gradient window are copied twice: for the targets that read it, and for the source to which gradients return.
+    """
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)

@@ -111,7 +111,7 @@ def _found_counts(
 ) -> Iterator[tuple[str, Ints]]:
     """Yield, by sample, the numbers of spikes, then of other neurons in the support, that each worker finds, [relays, workers, iterations].
 
-    They belong to the step that the source computed `later` iterations before.
+    The step is the one that the source computed `later` iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
     yield from problem.memo.get(key, lambda: list(_draw_found(problem, source, rows, shares, chosen, later)))
@@ -148,7 +148,7 @@ def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Floats:
-    """Return [samples, workers]: fraction of each sample's events among the bits, in whole words, that a worker converts to ids."""
+    """Return [samples, workers]: fraction of each sample's events in the words of bits that a worker converts to ids."""
     edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
 
@@ -166,7 +166,7 @@ def _draw(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> t
 def _draw_cached(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Implement :func:`_draw` with hashable arguments, so that results can be cached: many placements draw the same numbers."""
+    """Draw as :func:`_draw` does, with hashable arguments, so that results can be cached: many placements draw the same numbers."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)

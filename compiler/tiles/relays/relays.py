@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return a relay's tile cycles per iteration with `samples` samples, in both passes, to receive the source's data and to compute."""
+    """Return the tile cycles per iteration, in both passes, in which a relay with `samples` samples receives its data and computes."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -35,7 +35,7 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 
 
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
-    """Return the number of samples per relay, up to `most` of `batch`, that minimises the total time of the relays and their readers."""
+    """Return the number of samples per relay, at most `most`, that minimises the total time of the relays and of their readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, each)
@@ -56,7 +56,7 @@ def _parts_of(samples: Any, size: Any) -> Any:
 
 @dataclass(frozen=True)
 class Room:
-    """The tiles ``[first, stop)`` allowed for relays of the samples ``[sample, sample + samples)``."""
+    """The tiles ``[first, stop)``, on which relays of the samples ``[sample, sample + samples)`` may be placed."""
 
     first: int
     stop: int

@@ -68,8 +68,9 @@ def make_buses(
     support: Mapping[str, float] | None = None,
     gradients: Mapping[str, int] | int | None = None,
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
-    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `support` are the measurements.
+    """Return the buses (by source, then lag) and the bus of every connection.
 
+    By buffer, `activity` and `support` are the measured fractions of values that spike and of neurons that receive a gradient in a step.
     `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
     """
     keys = sorted(
@@ -91,7 +92,7 @@ def store_bytes(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[BusSource] = (),
 ) -> int:
-    """Return the bytes of one sample on a relay: its sequence, the results of workers from the masks of a step, and windows of its buses.
+    """Return the bytes of one sample on a relay: its sequence, the ids that workers find in the masks of a step, and windows of its buses.
 
     `windowed` and `bits` as for :func:`sequence_bytes`.
     """
@@ -115,7 +116,7 @@ def store_lives(
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
         # If fused, relays search for the spikes of an iteration while the neurons compute the next one.
         "found ids": 0 if fused else searched,
-        # Backward, readers of a bus with gradient windows read these instead.
+        # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
         "forward": fused * searched + sum(bus.window_bytes for bus in returning),
         "windows": sum(bus.window_bytes for bus in mine if bus.id not in windowed),
         "gradient windows": sum(bus.support_bytes for bus in returning),
@@ -138,9 +139,9 @@ def sequence_bytes(
 ) -> int:
     """Return the bytes of one sample's values or spikes of all steps (one step for a static input).
 
-    For an input, these are the bytes that the host streams.
-    For spikes, mode "exact" stores up to `width` ids per step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
-    one bit per value. `windowed` are the buses over which gradients return in windows.
+    For an input, these are the bytes that the host streams. For spikes, relays store a list of ids per step: in mode "exact" up to `width`
+    ids, in mode "drop" up to the largest capacity. For sources in `bits`, they store one bit per value instead. `windowed` are the buses
+    over which gradients return in windows.
     """
     slots = 1 if source.static else steps
     if source.kind != "spikes":
@@ -152,7 +153,7 @@ def sequence_bytes(
 
 
 def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
-    """Return the number of ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
+    """Return the maximum number of ids that relays store in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
     mine = [bus for bus in buses if bus.source == source]
     support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
     return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

@@ -12,8 +12,8 @@ from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without measurements (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements: as many are near the threshold as spike
-(in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
+"""Assumed ratio of neurons that receive a gradient to neurons that spike, without measurements: besides the neurons that spike, as many
+others are near the threshold (in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Margin above the mean, in standard deviations of a binomial count: about 3 in 100,000 counts are larger if neurons are independent."""
 GRAIN: Final = 4
@@ -23,7 +23,7 @@ GRAIN: Final = 4
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return, for each source with a gradient window and an activity, the fraction of neurons that receive a gradient per step.
 
-    The fraction is the measurement in `given`, or :data:`SUPPORT_RATIO` times the activity without one.
+    The fraction is the measurement in `given`; without a measurement, it is :data:`SUPPORT_RATIO` times the activity.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
 
 
 def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the spikes per value and step of each spike source: the measurement, or :data:`ASSUMED_ACTIVITY` without one.
+    """Return the spikes per value and step of each source of spikes: the measurement in `given`, else :data:`ASSUMED_ACTIVITY`.
 
     Raises
     ------
@@ -56,9 +56,9 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
 def window_capacity(source: BusSource, activity: float | None, given: Mapping[str, int] | int | None) -> int:
     """Return the number of events per sample that fit into one window of `source`.
 
-    For a source of values, this is its width. For a source of spikes, it is the user's number; without one, the mean of the measured
-    activity plus :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; without measurements, the
-    width, so that windows never overflow.
+    For a source of values, this is its width. For a source of spikes, it is the user's number in `given`. Without such a number, it is the
+    mean number of spikes by the measured activity, plus :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to
+    a multiple of :data:`GRAIN`. Without measurements, it is the width, so that windows never overflow.
     """
     if source.kind != "spikes":
         return source.width
@@ -73,7 +73,8 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
     """Return the entries per sample of a backward window: spikes (at least `capacity`) and neurons near the threshold.
 
-    It is 0 for a source without gradient windows; else as in :func:`window_capacity`, for the fraction `support` that receives a gradient.
+    It is 0 for a source without gradient windows. Otherwise it is computed as in :func:`window_capacity`, from the fraction `support` of
+    neurons that receive a gradient.
     """
     if not source.windowed:
         return 0

@@ -17,13 +17,13 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.mapped.network import BusSource
 
 STEPS: Final = 512
-"""Maximum number of steps, over all batches, that are used if more samples were measured than a batch has."""
+"""Maximum number of steps, summed over all batches, that are used if measured samples fill several batches."""
 DRAWN: Final = 100
-"""Minimum number of drawn steps, so that the mean of the largest count of a step is reliable."""
+"""Minimum number of drawn steps, so that the mean over steps of the largest count is reliable."""
 
 
 def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: int, batch: int) -> int:
-    """Return the number of batches with counts: all measured ones, or enough drawn ones."""
+    """Return the number of batches whose events are used: all measured batches, within :data:`STEPS`, or enough drawn ones."""
     samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
     most = max(1, STEPS // steps)
     return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
@@ -46,8 +46,7 @@ def support_of(source: BusSource, rates: tuple[float, float], measured: Array | 
         return np.maximum(fitted(measured, spikes.shape), spikes)
     rate, support = rates
     share = (support - rate) / (1.0 - rate) if rate < 1.0 else 0.0
-    found: Ints = spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
-    return found
+    return spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
 
 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
@@ -62,5 +61,5 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """Return a generator seeded by the source, so that each source always gets the same numbers."""
+    """Return a random generator whose seed depends only on `source` and `what`, so that results are reproducible."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -1,4 +1,4 @@
-"""Further windows, for mapping and emission: which windows may be too small, and in which pass relays request further ones."""
+"""Further windows, for mapping and emission: the windows that may be too small, and the pass in which relays request further ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FurtherWindows:
 
     @cached_property
     def both(self) -> bool:
-        """Whether the passes need separate numbers: some backward windows have other entries than forward windows."""
+        """Whether the two passes need separate numbers of further windows, because some backward windows contain gradient entries."""
         return self.forward and any(self.sizes[id_].gradient_capacity is not None for id_ in self.requesting)
 
     def passes(self, bus: str, *, forward: bool) -> int:
@@ -81,5 +81,5 @@ class FurtherWindows:
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return the length of a relay's request, in numbers: one per worker that lists bits; otherwise one, as one worker merges results."""
+    """Return the number of numbers in a relay's request: one from each worker that lists bits, or one from the worker that merges ids."""
     return workers if bits and (external or lag != 1) else 1

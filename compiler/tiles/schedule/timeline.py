@@ -40,7 +40,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Further windows: for each, the iteration (among the chosen ones) and the number of the window."""
+    """All further windows: the iteration of each, as an index among the chosen iterations, and the number of the window."""
 
     iteration: Ints
     window: Ints
@@ -190,7 +190,7 @@ class EventTimeline:
         return self._cached(kind, bus.id, lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the events of the window that neurons read in `part`: forward the last window of an iteration, backward the first."""
+        """Return the events of the window that neurons read in `part`: an iteration's last window if forward, its first if backward."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -218,7 +218,10 @@ class EventTimeline:
         return found
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """Return all rounds of further windows: backward the windows from 1 on, forward all but the last."""
+        """Return all rounds of further windows.
+
+        In the backward pass, they process the windows from number 1 on; in the forward pass, all windows but the last.
+        """
         return self._cached("further", str(backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:

@@ -27,7 +27,7 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers on tiles, in the order in which they are read.
+    """Numbers on tiles, in the order in which they are read; a *piece* consists of the numbers of one relay or vertex.
 
     Attributes
     ----------
@@ -43,8 +43,7 @@ class Numbers:
     @property
     def end(self) -> Ints:
         """Count of numbers up to the end of each piece."""
-        found: Ints = np.cumsum(self.numbers)
-        return found
+        return np.cumsum(self.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +79,9 @@ class WindowTest:
     words
         Words of a number: 2 if the forward pass also finds the number for the backward pass.
     order
-        Order in which the relays' pieces are read, as indices into the program's list.
+        Order in which the numbers of the relays are read, as indices into the arguments `tiles` and `numbers` of :func:`window_test`.
     reported
-        The relays' pieces in that order.
+        The numbers of the relays in this order.
     levels
         Levels between the relays and the deciding tile; none if it reads the relays itself.
     """
@@ -107,7 +106,10 @@ class WindowTest:
 def window_test(
     direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, vertex: VertexSpec
 ) -> WindowTest:
-    """Return the fastest way to combine the numbers of relays on `tiles`; `vertex` is the vertex of a level."""
+    """Return the fastest way to combine the numbers of relays: relay i has ``numbers[i]`` numbers on tile ``tiles[i]``.
+
+    `vertex` is the vertex that computes a maximum on a tile of a level.
+    """
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
     reported = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
@@ -122,7 +124,7 @@ def window_test(
 
 
 def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int:
-    """Return the number of groups on the busiest chip with which a level saves the most; 0 if no level saves cycles."""
+    """Return the number of groups on the busiest chip with which a further level saves the most cycles; 0 if no level saves any."""
     weight, comparison = _weights(now, words, target, vertex), vertex.trip(COMPARED)
     chip = now.tile // target.tiles_per_chip
     of_chip, pieces = np.bincount(chip, weights=weight), np.bincount(chip)

@@ -31,7 +31,7 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, all its searches (`found`), and those that are worth refining (`candidates`)."""
+    """A quick estimate: its arguments, all of its searches (`found`), and the searches that are worth refining (`candidates`)."""
 
     arguments: Mapping[str, Any]
     found: list[Search]
@@ -39,17 +39,17 @@ class QuickEstimate:
 
 
 class Clocks:
-    """Cached plans, reused for targets that differ only in clock frequency.
+    """Cache of plans, which are reused for targets that differ only in clock frequency.
 
-    Plans count cycles, so they depend on the clock only through rates per second: those of the host, which are not part of these
-    plans, and of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
+    Plans count cycles, so they depend on the clock only through rates per second: the rate of the host, which these plans do not contain,
+    and the rate of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
     """
 
     def __init__(self) -> None:
         self._known: list[tuple[Mapping[str, Any], Plan]] = []
 
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
-        """Return the cached plan for these arguments and `target`, at any clock; None if none is cached."""
+        """Return the plan cached for these arguments and for `target` at any clock frequency; None if there is none."""
         same_machine = ((other, plan) for other, plan in self._known if differ_in_clock_only(plan.target, target))
         found = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
         return next((replace(plan, target=target) for plan in found), None)

@@ -1,4 +1,4 @@
-"""Search for a placement: balanced ranges of tiles on several numbers of chips, each laid out and priced (its cycles are predicted)."""
+"""Search for a placement: balanced ranges of tiles on several numbers of chips. *Pricing* a placement predicts its cycles and bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from snnc.compiler.tiles.search.layouts import make_layout
 from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 
 NONE: Final = Streaming(0, 1.0)
-"""Streaming memory of a machine without one."""
+"""Streaming memory of a machine that defines none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Fractions of a tile that blocks may fill, tried in this order until relays fit as well."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
@@ -44,27 +44,27 @@ QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 EFFORT: Final = 600_000
 """Product of the changes that local search tries, the populations and the tiles of the chips in use: a few seconds on a laptop."""
 ROOMY: Final = 256
-"""Minimum tiles of a chip to try shared tiles; with fewer, all tiles are busy in any case."""
+"""Minimum number of tiles of a chip for which shared tiles are tried; on smaller chips, all tiles are busy in any case."""
 EXACT_PRICES: Final = 8
-"""Number of placements priced exactly, if their first prices only estimate the tables of indexed connections (to a few per cent)."""
+"""Number of placements priced exactly, if first prices use estimated tables of indexed connections (with errors of a few per cent)."""
 MIN_EXACT_PRICES: Final = 5
-"""Minimum number of placements priced exactly, used if an exact price takes long: for many tiles with many iterations."""
+"""Minimum number of placements priced exactly; it applies if exact pricing takes long, for many tiles and many iterations."""
 EXACT_WORK: Final = 1_200_000
-"""Product of workers of the chips in use, iterations and exact prices; if it would be larger, fewer placements are priced exactly."""
+"""Maximum product of the workers of the chips in use, the iterations and the placements priced exactly, which limits the latter."""
 QUICK_EXACT_PRICES: Final = 2
 """Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
-"""Fraction of a population's tabulated cycles used as a lower bound, because exact cycles may be below the monotone tables."""
+"""Fraction of a population's tabulated cycles that serves as a lower bound, because exact cycles may be below the monotone tables."""
 OVERHEAD_SHARE: Final = (0.5, 0.8)
-"""Assumed share of the cost beyond the lower bound (relays and exchange) that a changed placement keeps. The first is for placements
-that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly in the end."""
+"""Assumed fraction of the cost beyond the lower bound (of relays and exchange) that remains after a change of the placement. The first
+value is for placements that are priced exactly at once, the second for estimates, of which the fastest are priced exactly at the end."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
-"""Bounds on the number of changes that local search tries."""
+"""Minimum and maximum number of changes that local search tries."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes that local search tries if events were measured: samples then differ, so tables of means are less
-accurate."""
+"""Factor for the number of changes that local search tries if events were measured: samples then differ, so tables of mean cycles are
+less accurate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +93,16 @@ class Search:
         self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._update_bytes = math.inf
-        """Bytes of the fullest tile in the update, in the placement that needs the fewest of all that did not fit."""
+        """Bytes of the fullest tile in the update; the minimum over all placements that did not fit."""
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}
-        """Exact prices of estimates, by the estimate's identity."""
+        """Exact prices of estimates, by the ``id`` of the estimate."""
         self._least_known = math.inf
-        """Bytes of the smallest misfit that was detected before pricing; larger placements are not priced."""
+        """Bytes of the smallest placement that was too large by its variables alone; larger ones are not priced."""
 
     def again(self, problem: MappingProblem) -> Search:
-        """Return a new search for another schedule of the same network, with the same tables."""
+        """Return a new search for `problem`, the same network with another schedule; it shares the tables of choices."""
         found = Search(problem)
         found._known = self._known
         return found
@@ -113,15 +113,15 @@ class Search:
 
     @property
     def too_big_after_sequence(self) -> bool:
-        """Whether no placement fits because of the update alone, so that segments do not help.
+        """Whether the update alone is too large in every placement, so that segments do not help.
 
-        With segments, more neurons fit on a tile. But the gradients and weights of more neurons need more fragments, and so more code
-        in the update.
+        With segments, more neurons fit on a tile, but more neurons need more fragments of gradients and weights, and so more code in
+        the update.
         """
         return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
 
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
-        """Lay out and price one placement, with a cache; None if it does not fit."""
+        """Return the layout of a placement with its price; None if it does not fit. Prices are cached."""
         self.priced += 1
         key = (local_relays, *map(_price_key, placement.ranges))
         if key not in self._prices:
@@ -158,7 +158,7 @@ class Search:
         return priced
 
     def run(self, chips: int | None) -> Search:
-        """Try few chips first, and stop when more chips are not faster; if relays do not fit, allow blocks a smaller part of each tile."""
+        """Search on few chips first, and stop when more chips are not faster; if relays do not fit, blocks get a smaller part of tiles."""
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
@@ -237,7 +237,7 @@ class Search:
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
-        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster; continue only while none fits.
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster; more only if none of them fits.
 
         Estimates with similar cuts of populations are assumed to have similar errors.
         """
@@ -295,7 +295,7 @@ class Search:
                 break
 
     def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
-        """Price the placements that may be faster than the best one, in order; return whether any fits, or need not be priced."""
+        """Price the placements that may be faster than the best one, in order; return whether any fits, or is too slow to be priced."""
         done = False
         for placement in found:
             bound = least[id(placement)]
@@ -312,7 +312,7 @@ class Search:
         return sum(some[0].weight for some in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """Return a lower bound on a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
+        """Return a lower bound on the cycles of a placement: in each part of a step, those of the slowest population, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
@@ -368,7 +368,7 @@ def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the ratio of exact to estimated cycles of the most similar placement, closer to 1 the less similar it is."""
+    """Return the ratio of exact to estimated cycles of the most similar placement; the less similar, the closer to 1 the result is."""
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0

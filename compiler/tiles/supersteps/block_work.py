@@ -26,6 +26,7 @@ from snnc.compiler.tiles.vertices.gradient_vertices import remember
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 
 NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
+"""Contents of empty windows."""
 
 
 def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -> None:
@@ -64,8 +65,7 @@ def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """Return [kinds, iterations]: cycles of the blocks of each kind; cached for placements with the same cut."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
-    found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
-    return found
+    return layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
 
 
 def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
@@ -97,7 +97,7 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: W
 
 
 def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
-    """Return, by bus, the cycles of one more spike in a sample, or of a search through all keys of a table, except for `drawn` links."""
+    """Return, by bus, the cycles that :func:`_of_link` returns, summed over all links that read spikes and are not `drawn`."""
     found: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if link.events and (part == "forward" or link.read_backward) and link not in drawn:
@@ -117,7 +117,7 @@ def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int
 
 
 def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, link: Link) -> Any:
-    """Return the cycles of the lookups that :func:`target_amounts` assumes even for a window without spikes."""
+    """Return the cycles of the lookups that :func:`target_amounts` includes even for a window without spikes."""
     assert link.indexed is not None
     held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
     loops = block_loops(layout.problem, layer, part)["incoming", layer.incoming.index(link)]
@@ -127,7 +127,7 @@ def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, li
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Return the fractions of keys passed by searches for the events of :meth:`EventTimeline.shown`."""
+    """Return the fractions of a table's keys that searches for the events of :meth:`EventTimeline.shown` pass."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -171,7 +171,7 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """Return [kinds, 1]: mean cycles per entry of a returned window; only entries of the block's own neurons need cycles."""
+    """Return [kinds, 1]: mean cycles per entry of a returned window, of which only entries of the block's own neurons take cycles."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
@@ -206,7 +206,7 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
 
 
 def round_load(layout: Layout, part: str) -> Load:
-    """Return the load of blocks that process further windows: forward all but the last window, backward all but the first."""
+    """Return the load of blocks that process further windows: all windows but the last if forward, all but the first if backward."""
     problem, backward = layout.problem, part == "backward"
     load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
     for layer in problem.network.layers:
@@ -256,7 +256,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
 
 
 def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """Return [kinds, rounds]: cycles to find a block's own neurons in the returned previous window."""
+    """Return [kinds, rounds]: cycles to find a block's own neurons in the window that returns from the previous round."""
     problem = layout.problem
     timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]
     rounds = timeline.further_rounds(backward=True)
@@ -269,9 +269,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield cycles of every kind of block, with the values they are multiplied by, for the `shown` events of a further window.
+    """Yield pairs of the cycles of every kind of block and the values by which they are multiplied, for `shown`, a further window's events.
 
-    With `drawn`, the cycles of events are left out: :func:`drawn_cycles` returns them.
+    With `drawn`, the cycles of events are left out; :func:`drawn_cycles` returns these cycles.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:

@@ -1,10 +1,10 @@
 """Events looked up by each column group of an indexed connection, counted value by value rather than as a mean over groups.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
-hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. Every group is therefore charged for the
-events of each step and sample that its tables contain. Measured spikes are used if available, because the spikes of an image are
-clustered. If only counts and rates are known, as many values as counted are drawn at random, with probabilities proportional to
-their rates.
+hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. For every group, this module therefore
+counts the events, in each step and sample, that have a row in the group's tables. It uses measured spikes if available, because the spikes
+of an image are clustered. If only counts and rates are known, it draws as many spiking values as counted at random, with probabilities
+proportional to their rates.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
 """Spikes of a step that blocks read: all, those of the first (backward) or last window (forward), or those of each further window."""
 LARGEST: Final = 40_000_000
-"""Largest number of elements of a temporary array; connections that need more are charged the mean."""
+"""Maximum number of elements of a temporary array; for connections that need more, the mean number of events is used."""
 TINY: Final = 1e-9
 """Rate assumed for values whose measured rate is 0."""
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Return whether events of `link`, or of its `further` windows, are counted by value, which needs the tables of an exact layout."""
+    """Return whether events of `link`, or of its `further` windows, are counted value by value; this needs tables of an exact layout."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
@@ -81,18 +81,17 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
     maps = [other.indexed.map for other in layout.problem.by_id[link.target].incoming if other.indexed is not None]
     of_groups = memo.get(("walked", *key, prices, cost.lookup), make) if maps.count(indexed.map) > 1 else make()
-    found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
-    return found
+    return of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
-    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of lookups of each group.
+    """Yield sets of disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of lookups of each group.
 
-    A lookup is a spike or a key that the group's search goes past, see ``each_event`` of the emitted codelets: spikes from the first to
-    the last source of the group's rows, the first spike after them, and the keys before that spike or, without one, before the last.
+    A lookup is a spike or a key that the group's search passes, see ``each_event`` of the emitted codelets: the spikes from the first to
+    the last source of the group's rows, the first spike after these, and the keys before this spike (without it, before the last spike).
     """
     low, high = tables.extent
-    rowless = (tables.span == 0) & tables.keyed  # such a search ends at once
+    rowless = (tables.span == 0) & tables.keyed  # a search in a table without rows ends at once
     last = read.last()
     for disjoint in _disjoint(first, count):
         range_of = np.full(read.samples, -1)
@@ -124,8 +123,7 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
     place = np.repeat(passed * columns, np.diff(spikes.indptr)) + spikes.indices
     number = np.bincount(place, spikes.data, (len(edges) + 1) * columns).reshape(len(edges) + 1, columns)
     before = np.cumsum(number, axis=0, dtype=np.float64)
-    found: Floats = before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
-    return found
+    return before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
 
 
 def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
@@ -284,5 +282,4 @@ def _smallest(values: Any, number: int) -> Ints:
     """Return the indices of the `number` smallest values of each row, in ascending order of the values."""
     part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
     order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)
-    found: Ints = np.take_along_axis(part, order, axis=1)
-    return found
+    return np.take_along_axis(part, order, axis=1)

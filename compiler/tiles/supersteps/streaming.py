@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum bytes of a row; longer rows are split. This is the documented limit of a stream's buffer; a remote buffer has two streams."""
+"""Maximum bytes of a row: the documented limit of a stream's buffer (a remote buffer has two streams). Longer rows are split."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare, half_words: TileRowShare) -> None:
-    """Add the states and the last sent values of each block separately, because boundaries are stored after the initial values."""
+    """Add the states and the last sent values: one piece per block and array, because a boundary follows the block's initial values."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     halves = len(layer.kernel.halves)

@@ -28,9 +28,9 @@ def state_types(kernel: Kernel) -> tuple[Element, ...]:
 
 
 def boundary(costs: Mapping[str, CodeletCost], states: Sequence[Element], sent: Iterable[tuple[int, bool]]) -> VertexSpec:
-    """Return the vertex that saves and restores the states of a block, of the types `states`, and its last sent values.
+    """Return the vertex that saves and restores the states of a block, of the types `states`, and the values that the block sent last.
 
-    `sent` lists its outputs: the index of each, and whether it sends spikes.
+    `sent` lists the outputs of the block: the index of each, and whether it sends spikes.
     """
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
     for index, kind in enumerate(states):

@@ -76,7 +76,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """Return the loop over a window's entries: products with the deltas of a block's columns, which return to the source."""
+    """Return the loop over a window's entries that computes the partial products with a block's deltas, which return to the source."""
     most = 2 * VALUE_SWEEP
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each
@@ -84,25 +84,28 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
+# The instructions behind each coefficient, and their number:
 # A connection: its fields 8; a dense one also the call, the position of the last column, and the jump to the loop for its columns: 16 more.
 # A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
 # For each column of the sweep, forward: load and store the sum, 2; backward: load the delta, 1.
-# An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
+# An event: load the id, multiply by the row's length, add the base, branch: 4. A pair of its columns, forward: load the row, add: 2;
 # backward: load the row, add, store: 3. A last column without a pair: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
-# A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. Weights of half numbers are converted: 1 more.
+# A pair of its columns, forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. A float16 weight is converted: 1 more.
 # If values are mostly 0: for each pair, load both, or, branch, loop counter: 5; each row of a nonzero pair: copy the value for a pair of
 # columns, compute the address (multiply, add): 3, and its products.
 
-# A halving in a search of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
+# Indexed connections:
+# A halving in a search of ids: load the id, compare, choose the half, subtract, branch: 5. A lookup: load the id,
 # subtract the first row, compare with the number of rows, branch: 4; if rows have keys, for each event and each key: load, compare,
 # branch, advance. A row that is processed: load where its runs begin and end, compare, branch: 4.
-# A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, computes two addresses and
-# sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs are not aligned.
+# A run of one value: load its position and the position of its weight, no loop, branch: 4; a longer run also loads its length, computes two
+# addresses and sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs are
+# not aligned.
 # A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A float16 state, of one neuron or two: load a word and convert, or convert and store a word: 2.
-# A choice: load the present choice, compare twice, load, add and store the sum, store the number: 8.
+# A choice of a maximum: load the present choice, compare twice, load, add and store the sum, store the number: 8.
 # A partial product of a window's entry: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
@@ -184,22 +187,22 @@ def _backward(layer: Layer) -> CodeletCost:
 
 
 def _links(links: Iterable[Link]) -> int:
-    """Return the instructions that read the fields of each connection and choose its loop."""
+    """Return the number of instructions that read the fields of each connection and choose its loop."""
     return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Return the instructions per sample for each connection that is not dense: its count, its pointers and the set-up of its loop."""
+    """Return the number of instructions per sample for connections that are not dense: their counts, pointers and set-up of loops."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
-    """Return the instructions that set a bit of the mask (shift, or, and a store every 32 neurons), or store a value."""
+    """Return the number of instructions that set a bit of the mask (shift, or, and a store every 32 neurons), or store a value."""
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
 def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
-    """Return the costs of a vertex for further windows; its connections are assumed to be all connections with events."""
+    """Return the costs of a vertex that reads further windows; all connections with events are assumed to have further windows."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
         start=16 + _links(links),
@@ -281,7 +284,7 @@ def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of scores of classes and of adjoints of steps; a loss per step needs no scores."""
+    """Return the costs of the vertices that compute scores and adjoints; a loss that is computed in every step needs no scores."""
     if network.loss.name == "ce_rate":
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}

@@ -55,7 +55,7 @@ def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
-    """Return the vertex that decides whether further windows follow; with `looks_back`, it records the number for the backward pass."""
+    """Return the vertex that decides whether further windows follow; with `looks_back`, it records their number for the backward pass."""
     kept: tuple[FieldSpec, ...] = ()
     if looks_back:
         kept = (

@@ -46,18 +46,18 @@ WINDOWS_LEFT: Final = 20
 class CodeletCost:
     """Worker cycles of one codelet: coefficients of its loops.
 
-    A codelet uses the coefficients of its own loops; the others are 0.
+    A codelet uses the coefficients of its own loops; the others are 0. Each attribute below names what takes these cycles.
 
     Attributes
     ----------
-        start, idle
-        A run of the vertex in an iteration in which it has a step, in addition to its loops; a run in any other iteration.
+    start, idle
+        A run of the vertex in an iteration in which it processes a step, without its loops; a run in any other iteration.
     sample, sweep, swept_column
         A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
     event, event_vector, event_joined
         A spike in a sweep; a pair of its columns; storing the last pair and a single column separately.
     row, product, dot
-        A row of weights or of another array; a pair of its products; a product of a pair of deltas and weights.
+        A row of weights or of another array; the products of a pair of its columns; the product of two deltas and their weights.
     neuron, pair, window_test
         The equations of a neuron that runs alone, and of two at once; a test whether a neuron is inside the surrogate's support.
     word, word_hit, id, element
@@ -68,10 +68,10 @@ class CodeletCost:
         A halving in a search.
     lookup, table_row, single, run
         Tables of indexed connections: an id or value that is looked up; a row that is processed; a run of one value; a longer run.
-        value, sample_value
-        A value of a run; in source gradients, its product for one sample.
+    value, sample_value
+        A value of a run; in source gradients, the product of this value for one sample.
     choice, sample_choice
-        Max pooling: a value of a run; in source gradients, a chosen entry of one sample.
+        Max pooling: a value of a run that is compared with the maximum; in source gradients, a chosen entry of one sample.
     """
 
     start: int = 0
@@ -116,7 +116,7 @@ class CodeletCost:
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions in a tile's memory without :attr:`loops`, each loop body once (docs/decisions/0012)."""
+        """Number of instructions in a tile's memory, without :attr:`loops`; each loop body counts once (docs/decisions/0012)."""
         names = [field.name for field in fields(self) if field.name != "loops"]
         return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 

@@ -82,7 +82,7 @@ def update_half(
     rounding: Rounding | None = "nearest",
     placed: bool = False,
 ) -> VertexSpec:
-    """Return the vertex that updates float16 weights, and rounds them; if `placed`, stochastic rounding takes positions from a table."""
+    """Return the vertex that updates and rounds float16 weights; if `placed`, stochastic rounding reads their positions from a table."""
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)

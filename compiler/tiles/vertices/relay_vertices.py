@@ -21,8 +21,8 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 SCORE: Final = 12
-"""Instructions that compute the score of a spike, a hash by which spikes are kept at random, counted by hand: load, add, three
-multiplications, five shifts and exclusive ors, compare, add."""
+"""Number of instructions that compute the score of a spike, a hash that decides at random which spikes are kept. They were counted by
+hand: load, add, three multiplications, five shifts and exclusive ors, compare, add."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
     run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
@@ -113,7 +113,7 @@ def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -
 
 
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
-    """Return the vertex that writes the windows of `buses` buses of values; with `joins`, it first stores the values just sent."""
+    """Return the vertex that writes the windows of `buses` buses of values; with `joins`, it first stores the values of the last step."""
     fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values per sample and step")]
     fields.append(run("inout" if joins else "input", "float", "store", "values of all steps"))
     if joins:

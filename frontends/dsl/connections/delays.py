@@ -78,7 +78,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Yield one sparse weight per delay from entries in row order; the first one carries the bias."""
+    """Yield one sparse weight per delay from entries in row order; the first one has the bias."""
     for delay in np.unique(delays):
         chosen = delays == delay
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=shape[0]))]).astype(np.int32)

@@ -21,12 +21,10 @@ from snnc.frontends.nir.interpreter.node_functions import (
     Function,
     NirNeuron,
     conventions_of,
-    declared_shape,
     function,
-    leaving_shape,
-    readable_shape,
     spread,
 )
+from snnc.frontends.nir.interpreter.shapes import entering_shapes
 from snnc.frontends.nir.interpreter.wired_graph import (
     INTEGRATING,
     SPIKING,
@@ -34,7 +32,6 @@ from snnc.frontends.nir.interpreter.wired_graph import (
     Unfolded,
     delay_lags,
     edge_lags,
-    entering_shapes,
     step_order,
     unfold,
 )
@@ -57,7 +54,7 @@ class InterpretedRun:
     states
         Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``).
     margins
-        Membrane minus threshold when a spike is decided [T, B, *shape], by node that fires.
+        Membrane potential minus threshold when a spike is decided [T, B, *shape], by node that fires.
     late
         Edges that read the previous step.
     """
@@ -108,7 +105,7 @@ class _Machine:
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
         self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
         self.order = step_order(unfolded, self.edges, self.lags)
-        self.shapes = entering_shapes(unfolded, declared_shape, leaving_shape, readable_shape)
+        self.shapes = entering_shapes(unfolded)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
 
     def run(self, arrays: Mapping[str, Array]) -> InterpretedRun:

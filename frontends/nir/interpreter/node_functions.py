@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.frontends.nir.errors import NirDialectError, NirSimulationError
-from snnc.frontends.nir.interpreter.wired_graph import SPIKING, fields_shape
+from snnc.frontends.nir.errors import NirDialectError
+from snnc.frontends.nir.interpreter.shapes import Window, leaving_shape
+from snnc.frontends.nir.interpreter.wired_graph import SPIKING
 from snnc.frontends.nir.reading.fields import NirNode
 
 Function: TypeAlias = Callable[[Array], Array]
@@ -29,7 +29,7 @@ class Conventions:
     at_threshold
         Whether neurons fire at their threshold, and not only above it.
     subtracts_later
-        Whether a spike subtracts the threshold from the membrane in the next step.
+        Whether a spike subtracts the threshold from the membrane potential in the next step.
     late_spikes
         Whether other nodes read a spike one step late.
     unscaled_currents
@@ -37,7 +37,7 @@ class Conventions:
     unscaled_jumps
         Whether neurons without time constants add ``r*i`` per step, and synapses ``w_in*i``, regardless of dt.
     starts_at
-        Fields with the initial membrane, in order of preference; 0 if a node has none of them.
+        Fields with the initial membrane potential, in order of preference; 0 if a node has none of them.
     bypass_weights
         Whether the input of a nested recurrent graph bypasses the recurrent weights.
     """
@@ -52,6 +52,15 @@ class Conventions:
     starts_at: tuple[str, ...] = ()
 
 
+_CONVENTIONS: Final[Mapping[str, Conventions]] = {
+    "nir": Conventions(),
+    "snntorch": Conventions(subtracts_later=True),
+    "norse": Conventions(dt=1e-6, unscaled_jumps=True, starts_at=("v_leak", "v_reset")),
+    "spikingjelly": Conventions(at_threshold=True, starts_at=("v_reset",)),
+    "spyx": Conventions(dt=1.0, subtracts_later=True, late_spikes=True, unscaled_currents=True, bypass_weights=True),
+}
+
+
 def conventions_of(dialect: str) -> Conventions:
     """Return the conventions of `dialect`.
 
@@ -60,115 +69,9 @@ def conventions_of(dialect: str) -> Conventions:
     NirDialectError
         The dialect is unknown.
     """
-    match dialect:
-        case "nir":
-            return Conventions()
-        case "snntorch":
-            return Conventions(subtracts_later=True)
-        case "norse":
-            return Conventions(dt=1e-6, unscaled_jumps=True, starts_at=("v_leak", "v_reset"))
-        case "spikingjelly":
-            return Conventions(at_threshold=True, starts_at=("v_reset",))
-        case "spyx":
-            return Conventions(dt=1.0, subtracts_later=True, late_spikes=True, unscaled_currents=True, bypass_weights=True)
-        case _:
-            raise NirDialectError(f"the dialect {dialect[:60]!r} is unknown.")
-
-
-# ---- shapes -----------------------------------------------------------------------------------------------------------
-
-_WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
-
-
-def declared_shape(node: NirNode) -> Shape | None:
-    """Return the only shape that `node` can read; None if it accepts any."""
-    if node.type in ("Linear", "Affine"):
-        return (node.fields["weight"].shape[1],)
-    if node.type == "Input" and "shape" in node.fields:
-        return tuple(int(n) for n in node.fields["shape"].reshape(-1))
-    return None
-
-
-def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads; None if its fields do not determine them."""
-    if node.type in ("Linear", "Affine"):
-        wanted: Shape | None = declared_shape(node)
-    elif node.type in ("Conv1d", "Conv2d"):
-        channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
-        wanted = (channels, *given[len(given) - _WINDOWS[node.type] :])
-    else:
-        wanted = fields_shape(node) or None
-    return wanted if wanted and given[len(given) - len(wanted) :] == wanted else None
-
-
-def leaving_shape(node: NirNode, shape: Shape) -> Shape:
-    """Return the output shape of `node` for the input shape `shape`.
-
-    Raises
-    ------
-    NirSimulationError
-        No window fits.
-    """
-    if node.type in ("Linear", "Affine"):
-        return (node.fields["weight"].shape[0],)
-    if node.type == "Flatten":
-        first, last = _joined(node, len(shape))
-        return (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
-    if node.type not in _WINDOWS:
-        return shape
-    window = _Window(node)
-    if len(shape) != len(window.kernel) + 1:
-        raise NirSimulationError(f"{node.path!r} ({node.type}) reads {list(shape)} instead of channels and {len(window.kernel)} axes.")
-    channels = node.fields["weight"].shape[0] if "weight" in node.fields else shape[0]
-    sizes = [
-        (size + sum(pad) - dilation * (kernel - 1) - 1) // stride + 1
-        for size, pad, dilation, kernel, stride in zip(
-            shape[1:], window.padding, window.dilation, window.kernel, window.stride, strict=True
-        )
-    ]
-    if min(sizes) < 1:
-        raise NirSimulationError(f"no window of {node.path!r} ({node.type}) fits into {list(shape)}.")
-    return (channels, *sizes)
-
-
-def _joined(node: NirNode, axes: int) -> tuple[int, int]:
-    """Return the first and last axis joined by a Flatten, counted within one sample."""
-    if axes < 2:
-        return 0, 0
-    first, last = (int(node.fields[f].reshape(-1)[0]) % axes for f in ("start_dim", "end_dim"))
-    return first, last
-
-
-class _Window:
-    """Settings of a convolution or pooling, one value per axis."""
-
-    def __init__(self, node: NirNode) -> None:
-        axes = _WINDOWS[node.type]
-        weight = node.fields.get("weight")
-
-        def numbers(name: str) -> tuple[int, ...]:
-            values = [int(n) for n in node.fields[name].reshape(-1)] if name in node.fields else [1]
-            return tuple(values * axes if len(values) == 1 else values)
-
-        self.kernel = numbers("kernel_size") if weight is None else tuple(weight.shape[2:])
-        self.stride, self.dilation = numbers("stride"), numbers("dilation")
-        word = node.words.get("padding")
-        wanted = [d * (k - 1) if word == "same" else 0 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        pairs = [(n // 2, n - n // 2) for n in wanted] if word else [(n, n) for n in numbers("padding")]
-        self.padding = tuple(pairs)
-
-    def spans(self) -> tuple[int, ...]:
-        """Return the extent of a window on each axis, including dilation."""
-        return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
-
-    def windows_of(self, x: Array) -> Array:
-        """Return the windows of [B, C, *axes] as [B, C, *positions, *kernel]."""
-        padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
-        axes = tuple(range(2, x.ndim))
-        seen: Array = sliding_window_view(padded, self.spans(), axis=axes)
-        places = tuple(slice(None, None, s) for s in self.stride)
-        taps = tuple(slice(None, None, d) for d in self.dilation)
-        return seen[(slice(None), slice(None), *places, *taps)]
+    if dialect not in _CONVENTIONS:
+        raise NirDialectError(f"the dialect {dialect[:60]!r} is unknown.")
+    return _CONVENTIONS[dialect]
 
 
 # ---- nodes without a state --------------------------------------------------------------------------------------------
@@ -192,18 +95,18 @@ def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
             after = leaving_shape(node, shape)
             return lambda x: x.reshape(len(x), *after)
         case "Conv1d" | "Conv2d":
-            return _convolution(fields["weight"], fields["bias"], int(fields["groups"].reshape(-1)[0]), _Window(node))
+            return _convolution(fields["weight"], fields["bias"], int(fields["groups"].reshape(-1)[0]), Window(node))
         case "SumPool2d":
-            window = _Window(node)
+            window = Window(node)
             return lambda x: window.windows_of(x).sum((-2, -1))
         case "AvgPool2d":
-            window = _Window(node)
+            window = Window(node)
             return lambda x: window.windows_of(x).sum((-2, -1)) / math.prod(window.kernel)
         case _:
             return lambda x: x
 
 
-def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Function:
+def _convolution(weight: Array, bias: Array, groups: int, window: Window) -> Function:
     kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
 
     def convolve(x: Array) -> Array:
@@ -218,7 +121,7 @@ def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Fu
 
 
 def fires(above: Array, how: Conventions) -> Array:
-    """Return 1 where a neuron fires; `above` is membrane minus threshold."""
+    """Return 1 where a neuron fires; `above` is the membrane potential minus the threshold."""
     return (above >= 0 if how.at_threshold else above > 0).astype(np.float64)
 
 
@@ -233,7 +136,7 @@ def spread(value: Array, shape: Shape) -> Array:
 
 
 class NirNeuron:
-    """State of a neuron node: membranes [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
+    """State of a neuron node: membrane potentials [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
 
     Parameters
     ----------
@@ -286,7 +189,7 @@ class NirNeuron:
         return np.asarray(syn + rate * (-syn + self.fields["w_in"] * current))
 
     def _change(self, v: Array, current: Array) -> Array:
-        """Return the change of the membrane in one step."""
+        """Return the change of the membrane potential in one step."""
         driven = self.fields["r"] * current
         tau = self.fields.get("tau", self.fields.get("tau_mem"))
         if tau is None:

@@ -1,20 +1,18 @@
-"""Independent reader for the interpreter: flattens nested graphs, and finds lags of edges, the order within a step, and shapes.
+"""Independent reader for the interpreter: flattens nested graphs, and finds lags of edges and the order within a step.
 
 It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.ir.graph import Array, Shape
+from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError
 from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
@@ -221,81 +219,3 @@ def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
         return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
     except nx.NetworkXUnfeasible:
         raise NirSimulationError("a cycle contains neither a neuron nor a delay of at least one step.") from None
-
-
-# ---- shapes -----------------------------------------------------------------------------------------------------------
-
-
-def entering_shapes(
-    unfolded: Unfolded,
-    own: Callable[[NirNode], Shape | None],
-    leaving: Callable[[NirNode, Shape], Shape],
-    readable: Callable[[NirNode, Shape], Shape | None],
-) -> dict[str, Shape]:
-    """Return the input shape of each node.
-
-    Values keep the output shape of their node. A node without a fixed shape reads the input with the
-    most axes, or if it has none, the shape of its fields.
-
-    Parameters
-    ----------
-    unfolded
-        The flattened graph.
-    own
-        Returns the only shape that a node can read, or None.
-    leaving
-        Returns the output shape of a node for an input shape.
-    readable
-        Returns the part of a shape that a node reads: its last axes. It serves to remove leading axes of size 1 that an Input
-        declares (the exporter's batch).
-
-    Raises
-    ------
-    NirSimulationError
-        A shape cannot be determined.
-    """
-    sources, targets = unfolded.sources(), unfolded.targets()
-    found: dict[str, Shape] = {}
-    outputs: dict[str, Shape] = {}
-
-    def fix_shape(name: str, shape: Shape) -> None:
-        found[name] = shape
-        outputs[name] = leaving(unfolded.nodes[name], shape)
-        waiting.extend(targets[name])
-
-    waiting: deque[str] = deque()
-    for name, node in unfolded.nodes.items():
-        if (fixed := own(node)) is not None:
-            read = {readable(unfolded.nodes[t], fixed) for t in targets[name]} if node.type == "Input" else set()
-            rest = read.pop() if len(read) == 1 else None
-            fix_shape(name, rest if rest and math.prod(rest) == math.prod(fixed) else fixed)
-    for name, node in unfolded.nodes.items():
-        if node.type == "Input" and name not in found:
-            given = [s for s in (found.get(t) or fields_shape(unfolded.nodes[t]) for t in targets[name]) if s is not None]
-            if given:
-                fix_shape(name, given[0])
-    fixed_names = set(found)
-    reserve = deque(unfolded.nodes)
-    while waiting or reserve:
-        while waiting:
-            name = waiting.popleft()
-            arriving = [outputs[s] for s in sources[name] if s in outputs]
-            if name not in fixed_names and (name not in found or max(map(len, arriving)) > len(found[name])):
-                fix_shape(name, max(arriving, key=len))
-        if reserve and (name := reserve.popleft()) not in found and (shape := fields_shape(unfolded.nodes[name])):
-            fix_shape(name, shape)
-    unknown = [name for name in unfolded.nodes if name not in found]
-    if unknown:
-        raise NirSimulationError(f"neither fields nor sources define the shape of {', '.join(map(repr, unknown[:6]))}.")
-    return found
-
-
-def fields_shape(node: NirNode) -> Shape | None:
-    """Return the shape of a node's largest field with one value per neuron, or a convolution's declared shape; else None."""
-    if node.type in ("Conv1d", "Conv2d") and node.fields.get("input_shape", np.zeros(0)).size:
-        channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
-        return (channels, *(int(n) for n in node.fields["input_shape"].reshape(-1)))
-    if node.type not in INTEGRATING | {"Threshold", "Scale", "Delay"}:
-        return None
-    largest = max(node.fields.values(), key=lambda array: (array.size, array.ndim))
-    return tuple(largest.shape)

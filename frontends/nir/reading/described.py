@@ -1,4 +1,4 @@
-"""Use the graph that snnc described in a NIR file it wrote, if it computes the same as the file's own nodes.
+"""Write the description of a graph into a NIR file, and read the graph back if it computes the same values as the file's nodes.
 
 The description refers to arrays of the graph built from the file's nodes by ``[node, field, shape]``, so weights and time constants
 always come from the file.
@@ -21,9 +21,11 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
 
 _NAME: Final = ""
+"""Port whose name in the file is that of the node itself."""
 _BATCH: Final = 2
 _STEPS: Final = 16
 _DELAYS: Final = 48
+"""Maximum number of steps compared in addition to ``_STEPS``, so that delayed values arrive."""
 _ROUNDS: Final = 3
 _SMALL_WORK: Final = 1e7
 """Number of operations up to which the comparison uses several random inputs."""
@@ -59,7 +61,10 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
-    """Return the graph that snnc described in a file, or `graph`, from the file's nodes, with a note on why the description is not used."""
+    """Return the graph that `text` describes if it agrees with `graph`, which was built from the file's nodes.
+
+    Otherwise return `graph`, with a note on why the description is not used.
+    """
     try:
         if dialect.name != "nir":
             raise NirDescriptionError(f"the nodes are read with the conventions of {dialect.name}")

@@ -253,7 +253,7 @@ def _starts(data: mmap.mmap) -> Iterator[int]:
 def _sound(data: mmap.mmap, start: int) -> bool:
     end = start + _number(data, start + 8, 8)
     if end > len(data):
-        return True  # HDF5 itself refuses it
+        return True  # HDF5 itself refuses a heap that exceeds the file
     at = start + _HEAD
     while at + _HEAD <= end:
         length = _number(data, at + 8, 8)

@@ -62,7 +62,8 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
     elif form.kind == "Threshold":
         kind, fields = form.kind, {"threshold": values["threshold"]}
     else:
-        kind, fields = form.kind, (_standard if form.standard_form else _from_factors)(form.kind, values, dt, where)
+        kind = form.kind
+        fields = _standard(kind, values, dt) if form.standard_form else _from_factors(kind, values, dt, where)
     return kind, {k: np.ascontiguousarray(np.broadcast_to(v, population.shape)) for k, v in fields.items()}
 
 
@@ -88,21 +89,20 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
     )
 
 
-def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Return the fields for equations with dt, tau and r; time constants are scaled if their dt differs."""
-    del where
+def _standard(kind: str, values: Mapping[str, Array], dt: float) -> Fields:
+    """Return the fields for equations with dt, tau and r; time constants are scaled if the population's own dt differs from `dt`."""
     own_dt = values["dt"]
     scale = np.asarray(1.0) if (own_dt.astype(np.float32) == np.float32(dt)).all() else dt / own_dt
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
     fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
     if kind in ("I", "IF"):
         fields["r"] = fields["r"] / scale
-    return {**fields, **_thresholds(kind, values)}
+    return {**fields, **_thresholds(values)}
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
     """Return the fields for equations with a factor per step, gain 1 and leak 0."""
-    fields = _thresholds(kind, values)
+    fields = _thresholds(values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}
     tau = _tau(values["beta"], dt, where)
@@ -113,7 +113,7 @@ def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str)
     return {"tau_mem": tau, "tau_syn": tau_syn, "w_in": tau_syn / dt, **fields}
 
 
-def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
+def _thresholds(values: Mapping[str, Array]) -> Fields:
     if "threshold" not in values:
         return {}
     return {"v_threshold": values["threshold"], "v_reset": values.get("v_reset", np.zeros(()))}

@@ -118,7 +118,7 @@ class FileReplay:
     Parameters
     ----------
     roots
-        All nodes passed to :meth:`value` later, as often as they are passed.
+        The nodes whose values :meth:`value` will return, one entry per call.
     feed
         The inputs.
     """

@@ -6,6 +6,7 @@ Loops and scans are unrolled; shape computations disappear.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
@@ -105,16 +106,14 @@ class Run:
                     self.seen[name, self._levels[-1].trip] = value
 
 
+@dataclass(eq=False, slots=True)
 class OperatorCall:
-    """One call of an operator, as its handler sees it."""
+    """One call of an operator: the argument of its handler."""
 
-    __slots__ = ("arguments", "operation", "run", "scope")
-
-    def __init__(self, run: Run, operation: OnnxOperation, arguments: list[Value], scope: Scope) -> None:
-        self.run = run
-        self.operation = operation
-        self.arguments = arguments
-        self.scope = scope
+    run: Run
+    operation: OnnxOperation
+    arguments: list[Value]
+    scope: Scope
 
     @property
     def pool(self) -> NodePool:

@@ -32,21 +32,17 @@ MAX_CONSTANT: Final = 2**26
 MAX_ELEMENTS: Final = 2**31
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Node:
     """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands."""
 
-    __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
-
-    def __init__(
-        self, id: int, op: str, attrs: tuple[Any, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
-    ) -> None:
-        self.id = id
-        self.op = op
-        self.attrs = attrs
-        self.inputs = inputs
-        self.shape = shape
-        self.value = value
-        self.depth = depth
+    id: int
+    op: str
+    attrs: tuple[Any, ...]
+    inputs: tuple[Node, ...]
+    shape: Shape
+    value: Array | None
+    depth: int
 
     def __repr__(self) -> str:
         return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"

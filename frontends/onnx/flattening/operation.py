@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Subgraph:
     outputs: tuple[str, ...]
     constants: dict[str, Array]
     operations: tuple[OnnxOperation, ...]
-    opset: int = field(default=0)
+    opset: int = 0
 
 
 def tensor(proto: TensorProto, where: str) -> Array:

@@ -33,73 +33,66 @@ def _number(call: OperatorCall, name: str, default: float) -> float:
     return float(call.attribute(name, default))
 
 
-def _softplus(call: OperatorCall) -> list[Value]:
-    return [_softplus_of(_Primitives(call), call.node(0))]
+Formula = Callable[[_Primitives, Node, OperatorCall], Node]
+"""Builds an activation from the primitives, its first operand and its call."""
 
 
-def _softplus_of(w: _Primitives, x: Node) -> Node:
+def _handler(formula: Formula) -> Handler:
+    return lambda call: [formula(_Primitives(call), call.node(0), call)]
+
+
+def _softplus(w: _Primitives, x: Node, call: OperatorCall) -> Node:
     """Return ``log(1 + exp(x))``, without overflow and with derivative 1/2 at 0."""
     return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
-def _softsign(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
-    return [w("div", x, w("add", w("abs", x), 1.0))]
-
-
-def _leaky_relu(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
+def _leaky_relu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
-    return [w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))]
+    return w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))
 
 
-def _elu(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
+def _elu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
     celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
     low = w("min", x, 0.0)
     negative = w("mul", w("sub", w("exp", w("div", low, alpha) if celu else low), 1.0), alpha)
     result = w("add", w("max", 0.0, x), negative)
-    return [w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result]
+    return w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result
 
 
-def _hard_sigmoid_of(w: _Primitives, x: Node, alpha: float, beta: float) -> Node:
+def _hard_sigmoid(w: _Primitives, x: Node, alpha: float, beta: float) -> Node:
     return w("min", w("max", w("add", w("mul", x, alpha), beta), 0.0), 1.0)
 
 
-def _hard_sigmoid(call: OperatorCall) -> list[Value]:
-    return [_hard_sigmoid_of(_Primitives(call), call.node(0), _number(call, "alpha", 0.2), _number(call, "beta", 0.5))]
-
-
-def _hard_swish(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
-    return [w("mul", x, _hard_sigmoid_of(w, x, 1 / 6, 0.5))]
-
-
-def _gelu(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
+def _gelu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
     if call.attribute("approximate", "none") == "tanh":
         cubed = w("mul", w("mul", x, x), x)
         inner = w("tanh", w("mul", w("add", x, w("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
     else:
         inner = w("erf", w("mul", x, math.sqrt(0.5)))
-    return [w("mul", w("mul", x, 0.5), w("add", inner, 1.0))]
+    return w("mul", w("mul", x, 0.5), w("add", inner, 1.0))
 
 
-def _mish(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
-    return [w("mul", x, w("tanh", _softplus_of(w, x)))]
-
-
-def _swish(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
+def _swish(w: _Primitives, x: Node, call: OperatorCall) -> Node:
     alpha = _number(call, "alpha", 1.0)
-    return [w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))]
+    return w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))
 
 
-def _thresholded_relu(call: OperatorCall) -> list[Value]:
-    w, x = _Primitives(call), call.node(0)
-    return [w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0)]
+_FORMULAS: Final[Mapping[str, Formula]] = {
+    "Softplus": _softplus,
+    "Softsign": lambda w, x, call: w("div", x, w("add", w("abs", x), 1.0)),
+    "LeakyRelu": _leaky_relu,
+    "PRelu": _leaky_relu,
+    "Elu": _elu,
+    "Selu": _elu,
+    "Celu": _elu,
+    "HardSigmoid": lambda w, x, call: _hard_sigmoid(w, x, _number(call, "alpha", 0.2), _number(call, "beta", 0.5)),
+    "HardSwish": lambda w, x, call: w("mul", x, _hard_sigmoid(w, x, 1 / 6, 0.5)),
+    "Gelu": _gelu,
+    "Mish": lambda w, x, call: w("mul", x, w("tanh", _softplus(w, x, call))),
+    "Swish": _swish,
+    "ThresholdedRelu": lambda w, x, call: w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0),
+}
 
 
 # ---- rounding --------------------------------------------------------------------------------------------------------
@@ -174,19 +167,7 @@ _REFUSED: Final = (
     *("TopK", "ArgMax", "ArgMin"),
 )
 HANDLERS: Final[Mapping[str, Handler]] = {
-    "Softplus": _softplus,
-    "Softsign": _softsign,
-    "LeakyRelu": _leaky_relu,
-    "PRelu": _leaky_relu,
-    "Elu": _elu,
-    "Selu": _elu,
-    "Celu": _elu,
-    "HardSigmoid": _hard_sigmoid,
-    "HardSwish": _hard_swish,
-    "Gelu": _gelu,
-    "Mish": _mish,
-    "Swish": _swish,
-    "ThresholdedRelu": _thresholded_relu,
+    **{op: _handler(formula) for op, formula in _FORMULAS.items()},
     **dict.fromkeys(_ROUNDING, _round),
     **dict.fromkeys(_REFUSED, _refused),
 }

@@ -73,24 +73,12 @@ def _equal(call: OperatorCall) -> list[Value]:
     return [elementwise(call.pool, "mul", at_least, elementwise(call.pool, "ge", b, a))]
 
 
-def _not(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))]
-
-
 def _mod(call: OperatorCall) -> list[Value]:
     a, b = call.node(0).value, call.node(1).value
     if a is None or b is None:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Mod of sizes and other constants, not of values of the network.")
     remainder = np.fmod if call.integer("fmod", 0) else np.mod
     return [call.pool.const(np.asarray(remainder(a, b), a.dtype))]
-
-
-def _relu(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
-
-
-def _reciprocal(call: OperatorCall) -> list[Value]:
-    return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
 
 
 def _clip(call: OperatorCall) -> list[Value]:
@@ -150,10 +138,10 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Less": _less,
     "LessOrEqual": _less,
     "Equal": _equal,
-    "Not": _not,
+    "Not": lambda call: [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))],
     "Mod": _mod,
-    "Relu": _relu,
-    "Reciprocal": _reciprocal,
+    "Relu": lambda call: [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))],
+    "Reciprocal": lambda call: [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))],
     "Clip": _clip,
     "Identity": _identity,
     "Dropout": _identity,

@@ -42,10 +42,6 @@ def _shape(call: OperatorCall) -> list[Value]:
     return [call.pool.const(np.array(part, np.int64))]
 
 
-def _size(call: OperatorCall) -> list[Value]:
-    return [call.pool.const(np.array(math.prod(call.node(0).shape), np.int64))]
-
-
 def _range(call: OperatorCall) -> list[Value]:
     start, limit, delta = (call.array(k, "bounds").reshape(-1)[0] for k in range(3))
     if delta == 0:
@@ -103,10 +99,6 @@ def _transpose(call: OperatorCall) -> list[Value]:
     if sorted(given) != list(range(len(x.shape))):
         raise MalformedGraphError(f"{call.where}: {list(given)} is not a permutation of the axes of {list(x.shape)}.")
     return [shaping.transpose(call.pool, x, given)]
-
-
-def _expand(call: OperatorCall) -> list[Value]:
-    return [shaping.expand(call.pool, call.node(0), call.ints(1, "shape"))]
 
 
 def _tile(call: OperatorCall) -> list[Value]:
@@ -307,14 +299,14 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda call: [call.pool.const(np.array(math.prod(call.node(0).shape), np.int64))],
     "Range": _range,
     "Reshape": _reshape,
     "Flatten": _flatten,
     "Squeeze": _squeeze,
     "Unsqueeze": _unsqueeze,
     "Transpose": _transpose,
-    "Expand": _expand,
+    "Expand": lambda call: [shaping.expand(call.pool, call.node(0), call.ints(1, "shape"))],
     "Tile": _tile,
     "Concat": _concat,
     "Split": _split,

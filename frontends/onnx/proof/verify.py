@@ -1,4 +1,4 @@
-"""Final check of an import: the recovered graph and the file must compute the same at every step of a random input.
+"""Final check of an import: the recovered graph and the file must compute the same values at every step of a random input.
 
 Hidden populations are compared, too: otherwise a neuron that does not affect the outputs for this input would not be checked.
 """
@@ -51,7 +51,7 @@ class CheckedOutput:
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
     """Compare `graph` with the file over all steps, and return sentences about values that could not be compared.
 
-    If weights were `folded`, a membrane may equal its threshold within rounding, so after a difference other inputs are tried.
+    If weights were `folded`, a membrane potential may equal its threshold within rounding, so after a difference other inputs are tried.
 
     Raises
     ------

@@ -1,14 +1,14 @@
 """Pair the state inputs of a single-step file with the outputs that are the states' new values.
 
-A state's new value is the output computed most directly from it: a membrane decays (a product and a sum), while the membranes of
-other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
+A state's new value is the output computed most directly from the state: a membrane potential decays (a product and a sum), while the
+membrane potentials of other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
 (:func:`rate_paths`). Ties are broken by names, then by other properties of the paths, then by the order in the file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -133,13 +133,14 @@ def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathR
     """Rate how directly each output is computed from each state."""
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
-    found = {n.id: _initial_rating(n, leaves) for n in nodes if not n.inputs}
+    found = {n.id: np.array([0 if n is leaf else _NONE for leaf in leaves], np.int64) for n in nodes if not n.inputs}
     sources = {n.id: frozenset([n.id] if n.op == "input" else []) for n in nodes if not n.inputs}
     compared: set[int] = set()
     for node in nodes:
         if not node.inputs:
             continue
-        found[node.id] = np.min([_hardest(found[n.id], _hardness(node, k)) for k, n in enumerate(node.inputs)], axis=0)
+        paths = [np.where(found[n.id] == _NONE, _NONE, np.maximum(found[n.id], _hardness(node, k))) for k, n in enumerate(node.inputs)]
+        found[node.id] = np.min(paths, axis=0)
         sources[node.id] = frozenset().union(*(sources[n.id] for n in node.inputs))
         if node.op in COMPARISONS and len(sources[node.id]) == 1:
             compared |= sources[node.id]
@@ -150,14 +151,6 @@ def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathR
     direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
     indirect = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
     return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
-
-
-def _initial_rating(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]:
-    return np.array([0 if node is leaf else _NONE for leaf in leaves], np.int64)
-
-
-def _hardest(path: npt.NDArray[np.int64], hardness: int) -> Any:
-    return np.where(path == _NONE, _NONE, np.maximum(path, hardness))
 
 
 def _hardness(node: Node, operand: int) -> int:

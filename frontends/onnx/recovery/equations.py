@@ -5,10 +5,9 @@ A class is an operation of the recovered step; see :class:`~snnc.frontends.onnx.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, calls, symbols, transform
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
@@ -205,10 +204,3 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
         else:
             found.append(Assignment(line.target, value))
     return found
-
-
-def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
-    """Yield each call in each line, with the line's target."""
-    for line in lines:
-        for found in calls(line.value):
-            yield line.target, found

@@ -134,7 +134,7 @@ def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: 
 
 
 def _filters(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
-    """Merge a filter without spikes into the only population that it feeds: a synaptic current belongs to its membrane."""
+    """Merge a filter without spikes into the only population that it feeds: a synaptic current is a state of the neuron that it drives."""
     changed = True
     while changed:
         changed = False

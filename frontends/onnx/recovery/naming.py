@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, substitute, symbols
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, calls, substitute, symbols
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, occurrences
+from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike
 from snnc.frontends.onnx.recovery.states import States
 
 
@@ -70,7 +70,7 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    """Name the states: v for the membrane, i_syn for a state fed only by inputs, s for spikes, x for others."""
+    """Name the states: v for the membrane potential, i_syn for a state fed only by inputs, s for spikes, x for others."""
     if not states.stored:
         return {}
     values = {line.target: line.value for line in draft.lines}
@@ -137,7 +137,7 @@ def _parameters(
 ) -> dict[str, Array]:
     """Name constants by their roles; equal constants with the same role share a name, and 0 or 1 without a role becomes a number."""
     roles: dict[str, str] = {}
-    for target, call in occurrences(draft.lines):
+    for target, call in ((line.target, call) for line in draft.lines for call in calls(line.value)):
         for position, argument in enumerate(call.args):
             if isinstance(argument, Symbol) and argument.name in draft.constants and argument.name not in roles:
                 role = _role(call, position, target, states, fires, draft)

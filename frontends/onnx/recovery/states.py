@@ -1,8 +1,8 @@
 """Choose the states of a population: the values that it needs from the previous step.
 
 Every member that its own group reads with a delay is a state, unless other states determine it: for example, a reset that the file
-computes from the previous membrane is not a state. If several delayed values have a common source, only the source is stored; the same
-applies to a membrane that the file only resets to zero when reading it.
+computes from the previous membrane potential is not a state. If several delayed values have a common source, only the source is stored.
+If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -
 
 
 def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
-    """Return the class of which `cls` is a constant multiple, or the membrane of which it is the spike; else `cls`."""
+    """Return the class that `cls` is a constant multiple of, or the membrane potential that it is the spike of; else `cls`."""
     start = cls
     while True:
         step_class, operands = step.classes[cls], step.operands(cls)
@@ -176,7 +176,7 @@ def _starts_at_zero(step: RecoveredStep, cls: int) -> bool:
 
 
 def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | None:
-    """Return the membrane if `cls` is that membrane times constants and (1 - spike); else None."""
+    """Return the membrane potential if `cls` is this potential times constants and (1 - spike); else None."""
     stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
     while stack:
         current = stack.pop()

@@ -50,10 +50,6 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
 # ---- classes to rewrite ---------------------------------------------------------------------------------------------------
 
 
-def _moves(step: RecoveredStep, operand: Operand) -> bool:
-    return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
-
-
 def _without_operation(step: RecoveredStep) -> set[int]:
     """Return the moving classes without a counterpart in the graph, and all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
@@ -143,7 +139,7 @@ class _Tracer:
             start = -1 - sum(c.size for c in self.constants)
             self.constants.append(np.asarray(operand.value, np.float32))
             return start - np.arange(operand.value.size).reshape(operand.value.shape)
-        if isinstance(operand, Ref) and _moves(self._step, operand):
+        if isinstance(operand, Ref) and self._step.classes[operand.cls].op in MOVES:
             step_class = self._step.classes[operand.cls]
             parts = [self.numbers(o, delay + operand.delay) for o in step_class.operands]
             return compute(step_class.op, step_class.attrs, step_class.shape, parts)

@@ -116,8 +116,11 @@ class Roller:
         """Whether the rule put a value into an earlier step than its reader."""
         self.classes: list[StepClass] = []
         self._where: dict[int, tuple[int, int]] = {}
+        """Class and step of each node, by the node's id."""
         self._open: deque[tuple[int, int]] = deque()
+        """Class and index of each operand that is not yet resolved."""
         self._checks: deque[tuple[Operand, int, Node]] = deque()
+        """Operands with a step and the node that must be their value there."""
 
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.
@@ -315,7 +318,7 @@ class Roller:
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = step_class.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and not _same_signature(node.inputs[0], a) and _same_signature(node.inputs[-1], a)
+            turned = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
             inputs = node.inputs[::-1] if turned else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
@@ -340,28 +343,24 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Return whether a value is a comparison or a multiple of one; samples only distinguish two of these near the threshold."""
+    """Return whether a value is a comparison or a multiple of one; two such values only differ on samples near the threshold."""
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
 def _same_with_operands(a: Node, b: Node) -> bool:
     """Return whether two nodes have the same signature and a similar operand."""
-    if not _same_signature(a, b):
+    if a.signature != b.signature:
         return False
     live = [n for n in a.inputs if n.value is None]
     return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
 
 
-def _same_signature(a: Node, b: Node) -> bool:
-    return a.signature == b.signature
-
-
 def _similarity(a: Node, b: Node) -> int:
     """Return how similar two nodes are: their operation, and each operand's constant or operation."""
-    if not _same_signature(a, b):
+    if a.signature != b.signature:
         return 0
     return 1 + sum(
-        n is m or (n.value is None and m.value is None and _same_signature(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True)
+        n is m or (n.value is None and m.value is None and n.signature == m.signature) for n, m in zip(a.inputs, b.inputs, strict=True)
     )
 
 

@@ -29,7 +29,7 @@ class Comparison:
     step, sample
         Step and sample of the first mismatch, first in time; None without a mismatch or without such an axis.
     shapes
-        Shapes of snnc's output and of theirs.
+        Shapes of the output in snnc and in the other implementation.
     """
 
     output: str
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare one output of snnc with theirs, both in the layout of the file."""
+    """Compare one output of snnc with that of the other implementation, both in the layout of the file."""
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)

@@ -146,12 +146,8 @@ def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
 
 
 def _places(windows: Windows) -> dict[str, Any]:
-    return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": _pads(windows, _overhang(windows))}
-
-
-def _pads(windows: Windows, overhang: list[int]) -> list[int]:
-    after = [p[1] + more for p, more in zip(windows.padding, overhang, strict=True)]
-    return [*(p[0] for p in windows.padding), *after]
+    after = [p[1] + more for p, more in zip(windows.padding, _overhang(windows), strict=True)]
+    return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": [*(p[0] for p in windows.padding), *after]}
 
 
 def _overhang(windows: Windows) -> list[int]:

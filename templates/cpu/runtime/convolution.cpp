@@ -82,7 +82,7 @@ template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of,
   }
 }
 
-/// Margins are windows that do not exist, so that no run of a row of taps must be cut. Runs of the first row begin above it.
+/// Returns lines with margins for windows that do not exist, so that no run is cut at the end of a row; runs of the first row begin above it.
 Lines Convolution::lines_of_result() const {
   Lines lines{whole(windows.groups), whole(windows.group_outputs()), whole(windows.output[0]), whole(windows.output[1])};
   if (regular()) {
@@ -93,7 +93,7 @@ Lines Convolution::lines_of_result() const {
 }
 
 /// Calls add(first weight of a row of taps, elements of the row, first element of the lines from which positions count, positions) for
-/// every channel and row of taps. At each position begins the run of windows that a value of the list reaches with this row.
+/// every channel and row of taps. The run of windows that a value of the list reaches with this row begins at the value's position.
 template <class Add> void Convolution::for_rows_of_taps(const List &list, const Lines &of, Scratch &scratch, const Add &add) const {
   const Windows &o = windows;
   const std::size_t values = whole(o.values()), pitch = of.pitch(), line = of.line(), width = whole(o.kernel[1]) * line;

@@ -232,7 +232,7 @@ std::string CpuSession::profile() {
 int CpuSession::block_length() const {
   const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
   const int most = std::max(1, BLOCK_ROWS / own);
-  // Shared gradients read the deltas of all threads; a block should still use the weights that it loads for a few steps.
+  // Shared gradients read the deltas of all threads. A block has at least a few steps, so that weights are used several times once loaded.
   return std::min(segment, shares ? std::max(BLOCK_ROWS / batch, std::min(FEW_STEPS, most)) : most);
 }
 

@@ -1,5 +1,5 @@
 // Functions of equations without branches and tables, so that compilers vectorise them (after the single-precision Cephes library).
-// Functions of the compiler take the place of <cmath>, which takes longer to read than the equations of a network to compile.
+// Compiler built-ins replace <cmath>: reading that header takes longer than compiling the equations of a network.
 #ifndef SNNC_MATH_HPP
 #define SNNC_MATH_HPP
 

@@ -98,7 +98,7 @@ private:
 
   template <class Call> DEVICE void for_each_unit(const Call &call) {
     // If weights fill the registers, addresses are recomputed in each iteration.
-    const int own_warp = WIDE ? not_known(warp) : warp;
+    const int own_warp = WIDE ? not_known(thread_index()) / LANES : warp, lane = WIDE ? not_known(lane_index()) : this->lane;
     UNROLL(16)
     for (int i = 0; i < UNITS; ++i) {
       const int unit = Units::index(own_warp, i), b = first + Units::sample(unit),

@@ -82,6 +82,8 @@ public:
     UNROLL(32)
     for (int w = 0; w < WORDS; ++w)
       multiply_word(found, from, w);
+    // If weights fill the registers, the places of sums are computed in each step.
+    const int thread = WIDE ? not_known(thread_index()) : thread_index(), lane = thread % LANES, own_warp = thread / LANES;
     UNROLL(16)
     for (int m = 0; m < TILES; ++m)
       UNROLL(8)
@@ -92,7 +94,7 @@ public:
       UNROLL(8)
       for (int chain = 1; chain < CHAINS; ++chain)
         sum += found[m][j][chain][i];
-      sums[sum_index(input_part(), 8 * j + 2 * part_of_lane() + i % 2, row(m, i / 2))] = sum;
+      sums[sum_index(input_part(own_warp), 8 * j + 2 * (lane % 4) + i % 2, row(own_warp, lane, m, i / 2))] = sum;
     }
   }
 
@@ -121,10 +123,11 @@ private:
 
   DEVICE static int warp() { return thread_index() / LANES; }
   DEVICE static int part_of_lane() { return lane_index() % 4; }
-  DEVICE static int tile_group() { return warp() % Shape::TILE_GROUPS; }
-  DEVICE static int input_part() { return warp() / Shape::TILE_GROUPS; }
-  /// Returns the neuron in the upper (0) or lower (1) row of a lane in a tile.
-  DEVICE static int row(int m, int lower) { return (tile_group() * TILES + m) * 16 + lane_index() / 4 + lower * 8; }
+  DEVICE static int input_part(int of_warp) { return of_warp / Shape::TILE_GROUPS; }
+  /// Returns the neuron in the upper (0) or lower (1) row of a lane in a tile of a warp.
+  DEVICE static int row(int of_warp, int lane, int m, int lower) {
+    return (of_warp % Shape::TILE_GROUPS * TILES + m) * 16 + lane / 4 + lower * 8;
+  }
 
   DEVICE static float weight(const float *weights, int neuron, int input) {
     return neuron < Way::SIZE && input < Way::SIZE ? Way::weight(weights, neuron, input) : 0.0f;
@@ -155,8 +158,8 @@ private:
     Quad rest;
     UNROLL(4)
     for (int r = 0; r < 4; ++r) {
-      const int neuron = rank * Shape::NEURONS + row(m, r % 2),
-                input = (input_part() * WORDS + w) * 32 + input_of(half, r / 2, part_of_lane());
+      const int neuron = rank * Shape::NEURONS + row(warp(), lane_index(), m, r % 2),
+                input = (input_part(warp()) * WORDS + w) * 32 + input_of(half, r / 2, part_of_lane());
       const float one = weight(weights, neuron, input) * scale, other = weight(weights, neuron, input + 16) * scale;
       const std::uint32_t both = Half::pair(one, other);
       high[m][w][half][r] = both;
@@ -174,7 +177,7 @@ private:
 
   /// Adds the products with 32 inputs.
   DEVICE void multiply_word(float (&found)[TILES][GROUPS][CHAINS][4], const char *from, int w) const {
-    const int word = input_part() * WORDS + w;
+    const int word = input_part(warp()) * WORDS + w;
     UNROLL(2)
     for (int half = 0; half < 2; ++half) {
       std::uint32_t factors[GROUPS][Exchange::FACTORS][2];

@@ -117,8 +117,8 @@ inline Cut cut_field(const Field &field, int rows, int most, int columns, std::s
 struct Tile {
   int image, y, x, group, column;
 
-  DEVICE Tile(const Field &field, const Cut &cut) {
-    int at = block_index();
+  DEVICE Tile(const Field &field, const Cut &cut, int block) {
+    int at = block;
     column = at % cut.columns;
     at /= cut.columns;
     x = at % cut.wide_parts * cut.wide;

@@ -64,7 +64,7 @@ public:
   DEVICE void fill(const Tile &of, int) {
     const Field &field = task.field;
     const int pixels = task.cut.pixels(), count = words(field);
-    for (int i = thread_index(); i < pixels * count; i += FIELD_THREADS) {
+    for (int i = not_known(thread_index()); i < pixels * count; i += FIELD_THREADS) {
       const int index = i % pixels, word = i / pixels;
       const Pixel pixel(field, task.cut, of, index);
       const int row = of.image + pixel.image;
@@ -181,7 +181,7 @@ public:
   DEVICE void fill(const Tile &of, int filling) {
     const Field &field = task.field;
     const int pixels = task.cut.pixels(), values = field.values();
-    for (int i = thread_index(); i < pixels * 2; i += FIELD_THREADS) {
+    for (int i = not_known(thread_index()); i < pixels * 2; i += FIELD_THREADS) {
       const int index = i % pixels, first = filling * 16 + i / pixels * 8;
       const Pixel pixel(field, task.cut, of, index);
       const int row = of.image + pixel.image;
@@ -296,7 +296,8 @@ void split_weights_kernel(WHOLE_GRID Field field, const float *weights, int tile
 
 /// Stores the sums of a warp's fragments.
 template <class Kind, int ACROSS>
-DEVICE void put_field(const FieldTask &task, const Tile &of, int first, int column, const float (&sums)[FIELD_DOWN][ACROSS][4], int lane) {
+DEVICE void put_field(const FieldTask &task, const Tile &of, int thread, const float (&sums)[FIELD_DOWN][ACROSS][4]) {
+  const int lane = thread % LANES, first = thread / LANES * FIELD_DOWN * 16, column = of.column * ACROSS;
   const Field &field = task.field;
   const int positions = field.positions(), values = field.groups * field.width * positions;
   float *to = task.to + static_cast<std::size_t>(of.image) * static_cast<std::size_t>(values);
@@ -340,48 +341,44 @@ template <class Kind, int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void field_kernel(
   // Number of units of a string that a lane reads at a time.
   constexpr int TOGETHER = Kind::BITS ? 2 : 1;
   const Field &field = task.field;
-  const Tile of(field, task.cut);
-  const int lane = lane_index(), first = thread_index() / LANES * FIELD_DOWN * 16, column = of.column * ACROSS;
-  const int units = Kind::filled(field), moves = field.moves(), tiles = task.cut.columns * ACROSS;
+  const Tile of(field, task.cut, block_index());
+  const int lane = lane_index(), first = thread_index() / LANES * FIELD_DOWN * 16;
+  const int units = Kind::filled(field), tiles = task.cut.columns * ACROSS;
   const bool some = first < task.cut.positions();
-  const Quad *weights =
-      task.weights +
-      (static_cast<std::size_t>(of.group) * static_cast<std::size_t>(field.units() * moves * tiles) + static_cast<std::size_t>(column)) *
-          LANES +
-      lane;
+  // An index takes one register, an address two.
+  int weight = (of.group * field.units() * field.moves() * tiles + of.column * ACROSS) * LANES + lane;
   float sums[FIELD_DOWN][ACROSS][4] = {};
   Kind tile(task, first, lane);
   for (int filling = 0, fillings = Kind::fillings(field); filling < fillings; ++filling) {
     if (filling > 0)
       sync_block();
-    tile.fill(of, filling);
+    tile.fill(Tile(field, task.cut, not_known(block_index())), filling);
     sync_block();
     if (!some)
       continue;
-    int offset = 0, along = 0;
-    for (int move = 0; move < moves; ++move) {
-      for (int unit = 0; unit < units; unit += TOGETHER) {
-        const auto rows = tile.rows(offset, unit);
-        UNROLL(TOGETHER)
-        for (int each = 0; each < TOGETHER; ++each)
-          if (unit + each < units) {
-            Quad now[ACROSS];
-            UNROLL(ACROSS)
-            for (int j = 0; j < ACROSS; ++j)
-              now[j] = weights[j * LANES];
-            weights += tiles * LANES;
-            Kind::multiply(sums, rows, each, now, lane);
-          }
-      }
-      offset += field.apart[1];
-      if (++along == field.across()) {
-        along = 0;
-        offset += field.apart[0] * task.cut.tile[1] - field.across() * field.apart[1];
-      }
+    UNROLL(1)
+    for (int row = 0; row < field.taps[0]; ++row) {
+      int offset = row * field.apart[0] * task.cut.tile[1];
+      UNROLL(1)
+      for (int column = 0; column < field.across(); ++column, offset += field.apart[1])
+        for (int unit = 0; unit < units; unit += TOGETHER) {
+          const auto rows = tile.rows(offset, unit);
+          UNROLL(TOGETHER)
+          for (int each = 0; each < TOGETHER; ++each)
+            if (unit + each < units) {
+              Quad now[ACROSS];
+              UNROLL(ACROSS)
+              for (int j = 0; j < ACROSS; ++j)
+                now[j] = task.weights[weight + j * LANES];
+              weight += tiles * LANES;
+              Kind::multiply(sums, rows, each, now, lane);
+            }
+        }
     }
   }
+  // Computed again, because the sums need the registers.
   if (some)
-    put_field<Kind, ACROSS>(task, of, first, column, sums, lane);
+    put_field<Kind, ACROSS>(task, Tile(field, task.cut, not_known(block_index())), not_known(thread_index()), sums);
 }
 
 } // namespace snnc

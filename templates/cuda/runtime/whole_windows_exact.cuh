@@ -24,7 +24,7 @@ public:
   static constexpr int CHANNELS = FIELD_WARPS * ACROSS;
 
   DEVICE ExactField(const FieldTask &given, int source_channels)
-      : task(given), field(given.field), of(given.field, given.cut), together(source_channels),
+      : task(given), field(given.field), of(given.field, given.cut, block_index()), together(source_channels),
         tile(reinterpret_cast<float *>(shared_memory())), factors(tile + exact_tile(given.cut, source_channels)) {}
 
   DEVICE void run() {

@@ -55,9 +55,9 @@ Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const c
 /// Returns the same elements without padding.
 poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights);
 
-/// The tables of an indexed connection on the side of one of its populations, from plan.bin, for the groups of one replica: for each group, the
-/// beginning of its numbers; then, for all groups, the beginnings of the runs of each row, the runs (place, weight, length), the elements of
-/// the weights that a group uses, the targets that it reads, and the keys of rows that are found by key.
+/// The tables of an indexed connection on the side of one of its populations, from plan.bin, for the groups of one replica. The first table
+/// contains where the numbers of each group begin. The others contain, for all groups: where the runs of each row begin; the runs (place,
+/// weight, length); the elements of the weights that a group uses; the targets that it reads; the keys of rows that are found by key.
 class Side {
 public:
   Side(const Population &population, const std::vector<Table> &tables, std::size_t at);

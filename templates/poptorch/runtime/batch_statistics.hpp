@@ -71,8 +71,8 @@ public:
     std::vector<std::size_t> dimensions{0};
     for (const std::size_t dimension : norm.shared)
       dimensions.push_back(dimension + 1);
-    const poplar::Tensor parts = popops::map(graph, pe::Mul(pe::Mul(pe::_1, pe::_2), pe::Const(share)), {shares.means, shares.counts}, to,
-                                             "N2 shares of means");
+    const poplar::Tensor parts =
+        popops::map(graph, pe::Mul(pe::Mul(pe::_1, pe::_2), pe::Const(share)), {shares.means, shares.counts}, to, "N2 shares of means");
     const poplar::Tensor mean = wide(popops::reduce(graph, parts, dimensions, {popops::Operation::ADD}, to, "N2 mean"));
     to.add(poplar::program::Copy(mean.flatten(), values.at(norm.mean), false, "N2 mean"));
     const poplar::Tensor means = mean.expand({0}).broadcast(static_cast<unsigned>(shares.means.dim(0)), 0);

@@ -51,7 +51,8 @@ protected:
               const Order &order, bool);
 
   /// Registers a statistic of a batch normalisation, which may change between the passes of an operation.
-  void parameter_of_blocks(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
+  void parameter_of_blocks(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+                           const Order &order);
 
   /// Registers initial values of states that tiles store as half; they are given as floats, for one sample.
   void half_state(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);

@@ -186,7 +186,7 @@ def homeless(monkeypatch):
     def nobody(_):
         raise KeyError("uid not found")
 
-    for name in ("HOME", "SNNC_CACHE", "XDG_CACHE_HOME"):
+    for name in ("HOME", "SNNC_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", nobody)
 

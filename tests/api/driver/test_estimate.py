@@ -10,7 +10,7 @@ import pytest
 import snnc
 from snnc.cli import main as cli
 from snnc.compiler.errors import StepsNeededError
-from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.compiler.tiles import remedies
 from snnc.driver.compiling import compile_to_folder
 from snnc.errors import EstimateError, OptionValueError
@@ -126,7 +126,7 @@ def test_python_and_the_command_line_agree(model, capsys):
 def test_the_estimate_is_the_plan_that_is_emitted(tmp_path):
     options = {"steps": 9, "batch": 4, "loss": "ce_mean_membrane"}
     compile_to_folder(network().graph(), make_options("gc200", **options), tmp_path / "p")
-    emitted = Plan.from_json((tmp_path / "p" / "plan.json").read_text())
+    emitted = plan_from_json((tmp_path / "p" / "plan.json").read_text())
     assert snnc.estimate(network(), "gc200", **options).plan == emitted
 
 

@@ -4,6 +4,7 @@ import pytest
 from killing import kill_training
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("target", "epochs", "kills"),
     [

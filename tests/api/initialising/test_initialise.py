@@ -107,7 +107,7 @@ def test_the_same_seed_draws_the_same_weights_and_the_graph_is_not_changed():
     ("method", "data", "message"),
     [
         (snnc.LSUV, None, "LSUV scales weights on a batch"),
-        (snnc.LSUV, np.zeros((5, 2, 6), np.float32), "do not move on this batch"),
+        (snnc.LSUV, np.zeros((5, 2, 6), np.float32), "are constant on this batch"),
         (snnc.FluctuationDriven, np.ones((5, 2, 6), np.float32), "'x' is constant in the data"),
         (lambda: snnc.FluctuationDriven(mean=0.99, xi=50), None, "already fluctuate by more"),
         (lambda: snnc.FluctuationDriven(mean=2), None, "the mean must be below it"),

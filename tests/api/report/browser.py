@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +64,34 @@ def serious(one: Opened) -> list[tuple[str, str]]:
     return [(v["id"], v["nodes"][0]["target"][0]) for v in found if v["impact"] in ("serious", "critical")]
 
 
+@cache
+def launched(path: str) -> tuple[Any, Any]:
+    """Start Playwright and a browser, which all tests of a file share."""
+    from playwright.sync_api import sync_playwright
+
+    play = sync_playwright().start()
+    return play, play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_browser() -> Iterator[None]:
+    """Close the browser after the last test of a file."""
+    yield
+    if launched.cache_info().currsize:
+        play, browser = launched(chromium())
+        browser.close()
+        play.stop()
+        launched.cache_clear()
+
+
 @contextmanager
 def opened(file: Path, *, dark: bool = False, width: int = 1300) -> Iterator[Opened]:
     """Open a file without a network."""
-    path = chromium()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", offline=True)
+    _, browser = launched(chromium())
+    with browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", offline=True
+    ) as context:
         context.set_default_timeout(8000)
         found = Opened(context.new_page())
         found.page.goto(file.as_uri())
         yield found
-        browser.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Opened, opened, serious
+from browser import Opened, closed_browser, opened, serious  # noqa: F401  # a fixture that closes the browser
 from plans import made_plan
 
 from snnc.report import Subject, write
@@ -140,7 +140,7 @@ def test_the_timeline_marks_the_busiest_tile_and_tables_sort(tmp_path: Path) -> 
         silent(one)
 
 
-@pytest.mark.representative("True")
+@pytest.mark.wide
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_of_23552_tiles_with_200_layers_in_replicas_works(tmp_path: Path, dark: bool) -> None:
     plan = made_plan("pod16", layers=200, replicas=2)

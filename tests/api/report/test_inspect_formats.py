@@ -70,6 +70,7 @@ def test_png_is_a_whole_picture(size: str) -> None:
     assert len(zlib.decompress(packed)) >= high * wide
 
 
+@pytest.mark.wide
 def test_png_shows_every_tile_by_its_memory() -> None:
     from PIL import Image
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from browser import opened, serious
+from browser import closed_browser, opened, serious  # noqa: F401  # a fixture that closes the browser
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST

@@ -12,6 +12,7 @@ from snnc.backends.cuda.network import launches_of
 STEPS, BATCH = 6, 3
 
 
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
 def test_every_planned_kernel_is_timed_but_packing_before_the_step(name):
     program = program_of(name)

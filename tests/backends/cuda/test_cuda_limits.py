@@ -14,7 +14,7 @@ from snnc.driver.loading import as_graph
 WINDOW = (-0.4, np.inf)
 
 
-@pytest.mark.representative("recurrent-random", "sparse_recurrent-lowest")
+@pytest.mark.representative("sparse_recurrent-lowest")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_program_drops_the_spikes_that_the_reference_drops(name, policy):

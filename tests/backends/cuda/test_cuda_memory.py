@@ -59,6 +59,7 @@ def partial_sum(program):
     return 4 * sum(program.parameters[u.parameter].value.size for u in program.update)
 
 
+@pytest.mark.wide
 def test_a_past_of_16_bits_takes_the_bytes_that_are_predicted():
     program = program_of("recurrent")
     grown, predicted = {}, {}

@@ -62,6 +62,7 @@ def test_without_a_later_core_in_clusters_the_program_has_one_stream(layers, tmp
     assert "beside" not in (emit_cuda(program, tmp_path / "project") / "network.cpp").read_text()
 
 
+@pytest.mark.representative("0")
 @pytest.mark.parametrize("segment", [0, 4])
 def test_numbers_are_those_of_the_reference(segment):
     program = stacked(40, 48, optimizer=SGD(1e-2))
@@ -114,6 +115,7 @@ def test_a_prediction_counts_only_the_share_of_gradients_that_idle_multiprocesso
     assert {one["during"] for one in description["launches"]} == {"", "hidden1"}
 
 
+@pytest.mark.wide
 def test_the_bits_are_those_of_a_program_with_one_stream(monkeypatch):
     program = stacked(40, 48)
     x, labels = data(program, 9, 5)

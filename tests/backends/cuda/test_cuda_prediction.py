@@ -9,7 +9,7 @@ from cuda_projects import program_of
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.schedule.cores import core_seconds
 from snnc.backends.cuda.schedule.launches import Launch, filled, read_launches
-from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
+from snnc.backends.cuda.schedule.prediction import H100, predict, predicted_step, seconds_of
 from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.cli import main as cli
 
@@ -84,6 +84,18 @@ def test_launches_are_read_back_with_suspicion(change):
     assert read_launches(json.loads(json.dumps(good))) == [Launch("core", "forward", "hidden", neurons=256, parts=2)]
     assert read_launches([good[0] | change]) is None
     assert all(read_launches(wrong) is None for wrong in (None, {}, [], [1], [{}]))
+
+
+def test_a_project_of_an_older_version_keeps_its_prediction():
+    """Before gradients ran beside cores, launches had no field that names the core."""
+    launches = [
+        Launch("core", "backward", "hidden", neurons=1024, parts=2),
+        Launch("product", "gradient", "first", 1, 1, 700, 1024, parts=2, during="hidden"),
+    ]
+    old = [{name: value for name, value in one.to_data().items() if name != "during"} for one in launches]
+    now, before = (predicted_step({"launches": given}, 250, 64) for given in ([one.to_data() for one in launches], old))
+    assert before["seconds"] > now["seconds"] > 0
+    assert before["kernels"] == now["kernels"]
 
 
 def test_an_estimate_says_where_the_time_goes_and_that_it_is_predicted(capsys):

@@ -313,7 +313,7 @@ def test_what_the_assembler_says_is_read():
     assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
 
 
-@pytest.mark.representative("sm_90")
+@pytest.mark.wide
 @pytest.mark.parametrize("architecture", ["sm_90", "sm_75", "sm_80", "sm_100"])
 def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture, monkeypatch):
     """Unless all cases run, only the sources of the network are compiled: the others are the same in every project, and take a minute."""

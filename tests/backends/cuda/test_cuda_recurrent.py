@@ -101,13 +101,14 @@ def test_one_half_of_16_bits_is_as_exact_as_it_is(program):
     assert 1e-4 < said["deltas"] < 2e-2
 
 
+@pytest.mark.wide
 def test_few_samples_share_a_cluster_and_many_take_blocks_of_their_own(program):
     few, many = (found(program(256), -1, batch) for batch in (64, 1024))
     assert [few[way] for way in ("forward", "back")] == ["tensor cores, clusters of 8 blocks, 8 samples each"] * 2
     assert [many[way] for way in ("forward", "back")] == ["tensor cores, single blocks, 8 samples each"] * 2
 
 
-@pytest.mark.representative("MmaShape<Way, 8, 1, 8>-*")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("shapes", "batch", "forward", "back"),
     [
@@ -131,6 +132,7 @@ def test_estimates_predict_a_core_as_the_program_does_that_chooses_it(program, s
             assert core_seconds(size, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("number", [0, 1])
 def test_estimates_predict_a_team_over_memory_as_the_program_does(program, number):
     shape = (CoreShape(4, 1, 8, over_memory=True), CoreShape(2, 2, 16, over_memory=True))[number]
@@ -140,5 +142,6 @@ def test_estimates_predict_a_team_over_memory_as_the_program_does(program, numbe
             assert shape_seconds(shape, 100, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
 
 
+@pytest.mark.wide
 def test_a_population_that_finds_no_room_is_left_to_other_kernels(program):
     assert subprocess.run([str(program(1100)), "-1", "8"], check=False).returncode == 2

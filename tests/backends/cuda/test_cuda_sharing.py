@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import pytest
 from cuda_projects import program_of
 
 from snnc.backends.cuda.emit import emit_cuda
@@ -24,6 +25,7 @@ int main() {
 """
 
 
+@pytest.mark.wide
 def test_teams_are_as_wide_as_weights_need_to_come_near_and_no_warp_goes_through_rows_for_nobody(tmp_path):
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     (folder / "sharing.cpp").write_text(PROGRAM)

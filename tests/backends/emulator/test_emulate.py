@@ -1,6 +1,7 @@
 """``snnc emulate``, the install prefix and popc: programs written for Poplar, built outside snnc."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -387,3 +388,106 @@ def test_popc_writes_assembly(cases, tmp_path):
 )
 def test_codelets_become_portable(text, expected):
     assert sources.portable(text) == expected
+
+
+def test_joint_tables_are_joined_again(cases, tmp_path):
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.cpp").write_text(f"#include <poplar/Vertex.hpp>\nstruct V{name} : poplar::Vertex {{ void compute() {{}} }};\n")
+    one, two, three = (str(tmp_path / f"{name}.cpp") for name in ("one", "two", "three"))
+    assert popc.main([one, two, "-o", str(tmp_path / "first.gp")]) == 0
+    assert popc.main([str(tmp_path / "first.gp"), three, "-o", str(tmp_path / "all.gp")]) == 0
+    assert popc.main([str(tmp_path / "all.gp"), str(tmp_path / "first.gp"), "-o", str(tmp_path / "again.gp")]) == 0
+    for name in ("one", "two", "three"):
+        assert (tmp_path / "again.gp").read_text().count(f"\nvertex\tV{name}\t") == 1
+
+
+ASSEMBLY = """
+#include <poplar/Vertex.hpp>
+#include "shared.hpp"
+struct Doubled : poplar::Vertex {
+  poplar::InOut<int> x;
+  void compute() { asm volatile("" ::: "memory"); *x = 2 * *x; }
+};
+struct Packed : poplar::Vertex {
+  poplar::InOut<int> x;
+  void compute() {
+    unsigned long long packed = __builtin_ipu_tapack(&*x, &*x, &*x);
+    register int *address asm("$m2") = &*x;
+    __asm__ volatile(R"(
+      ld32 $m0, %[at], $m15, 0
+      stm32 $m0, %[at]+=, $m15
+    )" : [at] "+r"(address) : [packed] "r"(packed) : "$m0", "memory");
+    *x = 3 * *x;
+  }
+};
+struct Waiting : poplar::Vertex { poplar::InOut<int> x; void compute() { wait(); } };
+struct Later : poplar::Vertex {
+  poplar::InOut<int> x;
+  void compute() {
+    if (++*x > 16)
+      asm("trap 0");
+  }
+};
+"""
+
+USES_ASSEMBLY = """
+#include <iostream>
+#include <poplar/Engine.hpp>
+#include <poplar/IPUModel.hpp>
+int main(int argc, char **argv) {
+  poplar::Device device = poplar::IPUModel("ipu2").createDevice();
+  poplar::Graph graph(device);
+  graph.addCodelets("codelets.gp");
+  const poplar::Tensor t = graph.addVariable(poplar::INT, {8}, "t");
+  const poplar::ComputeSet cs = graph.addComputeSet();
+  for (unsigned tile = 0; tile < 8; ++tile) {
+    graph.setTileMapping(t[tile], tile);
+    graph.setTileMapping(graph.addVertex(cs, argv[1], {{"x", t[tile]}}), tile);
+  }
+  graph.setInitialValue(t, 14);
+  graph.createHostRead("t", t);
+  poplar::Engine engine(graph, poplar::program::Execute(cs));
+  engine.load(device);
+  for (int i = 0; i < 3; ++i) {
+    try {
+      engine.run();
+    } catch (const poplar::application_runtime_error &error) {
+      std::cout << "run " << i << ": " << error.what() << "\\n";
+    }
+  }
+  int result[8];
+  engine.readTensor("t", result, result + 8);
+  std::cout << "results " << result[0] << " " << result[7] << "\\n";
+}
+"""
+
+
+def test_instructions_of_an_ipu_stop_only_the_vertices_that_reach_them(cases, tmp_path):
+    (tmp_path / "shared.hpp").write_text('inline void wait() {\n  if (true)\n    asm("sync 0x1\\n\\t");\n}\n')
+    source, host = tmp_path / "codelets.cpp", tmp_path / "host.cpp"
+    source.write_text(ASSEMBLY)
+    assert popc.main([str(source), "-Wall", "-Werror", "-o", str(tmp_path / "codelets.gp")]) == 0
+    host.write_text(USES_ASSEMBLY)
+    build.compile_program([host], tmp_path / "host", flags=["-O0"])
+    threads = os.environ | {"SNNC_THREADS": "2", "SNNC_PARALLEL_MICROSECONDS": "0"}  # from the second run on, tiles share two threads
+
+    def printed(vertex: str) -> str:
+        return subprocess.run([tmp_path / "host", vertex], capture_output=True, text=True, cwd=tmp_path, check=True, env=threads).stdout
+
+    refused = "reached an instruction that the emulator cannot run: "
+    assert printed("Doubled") == "results 112 112\n"
+    packed = printed("Packed")
+    assert packed.count(f"a vertex on tile 0 {refused}codelets.cpp:11: __builtin_ipu_tapack, which only an IPU has") >= 1
+    assert packed.endswith("results 14 14\n")
+    assert f"{refused}shared.hpp:3: assembly of an IPU (sync 0x1)" in printed("Waiting")
+    later = printed("Later").splitlines()
+    assert [line[:5] for line in later[:-1]] == ["run 2"], later
+    assert later[0].endswith("codelets.cpp:25: assembly of an IPU (trap 0)")
+
+
+def test_errors_besides_assembly_are_reported(cases, tmp_path, capsys):
+    (tmp_path / "wrong.cpp").write_text(
+        "#include <poplar/Vertex.hpp>\nstruct V : poplar::Vertex { void compute() { asm(\"sync 0x1\"); } };\nint f() { return missing; }\n"
+    )
+    assert popc.main([str(tmp_path / "wrong.cpp")]) == BuildError.exit_code
+    assert "missing" in capsys.readouterr().err

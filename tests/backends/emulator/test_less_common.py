@@ -250,6 +250,85 @@ def test_rows_are_multiplied_at_their_offsets(cases, half):
     compare_arrays(found, {"mul": expected[0], "grouped": expected[1:], "shape": [4, 4, 3, 1, 2]}, half=bool(half))
 
 
+def samples_of(image, corners, params):
+    """Return the weights of an image's pixels in each part of a region, sample by sample: [rows, columns, height, width]."""
+    aligned, samples, rows, columns, quarters = params
+    height, width = image.shape[1:]
+    x, y, x_end, y_end = corners * quarters / 4 - (0.5 if aligned else 0)
+    size_y, size_x = (max(end - begin, 0 if aligned else 1) for begin, end in ((y, y_end), (x, x_end)))
+    weights = np.zeros((rows, columns, height, width))
+    for row, column, i, j in np.ndindex(rows, columns, samples, samples):
+        at = np.array([y + size_y * (row + (i + 0.5) / samples) / rows, x + size_x * (column + (j + 0.5) / samples) / columns])
+        if (at < -1).any() or at[0] > height or at[1] > width:
+            continue
+        at = np.clip(at, 0, [height - 1, width - 1])
+        low = at.astype(int)
+        high = np.minimum(low + 1, [height - 1, width - 1])
+        part = at - low
+        for corner in itertools.product((0, 1), repeat=2):
+            place = np.where(corner, high, low)
+            weights[row, column, *place] += np.prod(np.where(corner, part, 1 - part)) / samples**2
+    return weights
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_regions_are_means_of_bilinear_samples_and_gradients_their_transposes(cases, seed):
+    rng = np.random.default_rng(seed)
+    half = int(seed == 7)
+    params = [seed % 2, *rng.integers(1, 4, 3), int(rng.integers(2, 6))]  # aligned, samples, rows, columns, four times the scale
+    images, channels, height, width = rng.integers(1, 4), rng.integers(1, 4), *rng.integers(1, 9, 2)
+    n = int(rng.integers(1, 5))
+    data, gradient = drawn(rng, images, channels, height, width), drawn(rng, n, channels, *params[2:4])
+    corners = rng.integers(-12, 44, (n, 4)) / np.float32(4)  # some reach outside, some are empty or reversed
+    corners[::2, 2:] = corners[::2, :2] + abs(corners[::2, 2:])
+    own = rng.integers(0, images, n)
+    expected, back = np.zeros(gradient.shape), np.zeros(data.shape)
+    for i in range(n):
+        weights = samples_of(data[own[i]], corners[i].astype(float), params)
+        expected[i] = np.einsum("chw,yxhw->cyx", data[own[i]], weights)
+        back[own[i]] += np.einsum("cyx,yxhw->chw", gradient[i], weights)
+    found = run(cases, "regions", [data, corners, own, gradient], half, *params, *data.shape, ";", n)
+    compare_arrays(found, {"out": expected, "gradient": back}, half=bool(half))
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_rows_of_blocks_have_the_softmax_of_their_dense_rows(cases, seed):
+    rng = np.random.default_rng(seed)
+    half, mask, groups = int(seed == 6), seed % 3, 1 + seed % 2
+    block = rng.integers(1, 4, 2)
+    blocks = np.array([groups * rng.integers(1, 4), rng.integers(1, 5)])
+    sparsity = rng.integers(0, 2, blocks)
+    sparsity[0, 0] = 1
+    size = block * blocks
+    whole = np.kron(sparsity, np.ones(block)) == 1
+    row, column = np.indices(size)
+    row %= size[0] // groups
+    kept = whole & [True, column <= row, column >= row][mask]
+
+    def as_blocks(matrix):
+        parts = matrix.reshape(blocks[0], block[0], blocks[1], block[1]).transpose(0, 2, 1, 3)
+        return parts[sparsity == 1]
+
+    x, gradient = 4 * drawn(rng, *size), drawn(rng, *size)
+    powers = np.where(kept, np.exp(x.astype(float)), 0)
+    y = powers / np.maximum(powers.sum(1, keepdims=True), 1e-300)
+    back = y * (gradient - (y * gradient).sum(1, keepdims=True))
+    found = run(
+        cases, "blockSoftmax", [as_blocks(x), as_blocks(gradient)], half, mask, groups, *size, *block, *sparsity.ravel(), ";"
+    )  # fmt: skip
+    expected = {"softmax": as_blocks(y), "gradient": as_blocks(back), "inPlace": as_blocks(y)}
+    compare_arrays(found, expected, half=bool(half))
+
+
+def test_a_cast_to_half_is_accurate_within_a_part_of_the_value(cases):
+    values = np.array([0.1, 1e5, 0.5, 0, 1e-7], np.float32)
+    printed = cases.run("less_common", "accuracy", stdin=as_text([values])).splitlines()
+    with np.errstate(over="ignore"):
+        error = abs(values.astype(np.float16).astype(np.float64) - values)
+    assert [line.split()[1] for line in printed[:5]] == [str(int(ok)) for ok in error <= 1e-4 * abs(values)]
+    assert "a tensor of shape {5} is not one number" in printed[5]
+
+
 def test_operations_plans_and_options_have_their_documented_names(cases):
     assert cases.run("less_common", "names").splitlines() == [
         "GELU_ERF SHIFT_LEFT SELECT", "Square Add Reduce<float,popops::Operation::LOG_ADD>", "1000", "TRAINING_FWD 4 5 6",

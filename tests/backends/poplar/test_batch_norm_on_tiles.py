@@ -108,6 +108,7 @@ def test_the_variance_of_values_far_from_zero_keeps_its_digits(tmp_path):
         np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.wide
 def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
     case = made(tmp_path, *CASES["dense"])
     engine = case.open()
@@ -120,8 +121,8 @@ def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
     assert found.count == STEPS * BATCH
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("codelets_as_for_users")
-@pytest.mark.representative("dense", "each step")
 @pytest.mark.parametrize("name", PREDICTED)
 def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
     """Cycles of all runs of an update within 5 %, the fullest tile's bytes within 1 %."""

@@ -151,6 +151,7 @@ def test_the_formula_of_a_loop_over_spikes_is_that_of_the_trips_that_it_makes(ti
     assert cost[0] * trips + cost[1] * pairs + cost[2] * joined == case.found[name.capitalize(), "weights of a spike"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("tiles", [1, 16])
 def test_blocks_that_form_gradients_of_sources_count_every_weight_and_delta(tiles):
     case, wanted = recurrent(tiles), Counter()

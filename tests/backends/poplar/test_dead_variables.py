@@ -25,5 +25,6 @@ def test_training_and_inference_in_turns_need_nothing_dead(name):
         assert np.linalg.norm(gradient - wanted[name_]) <= 1e-4 * np.linalg.norm(wanted[name_]), name_
 
 
+@pytest.mark.wide
 def test_gradients_in_windows_need_nothing_dead():
     assert windowed("two chips, further windows").worst_error() <= 1e-5

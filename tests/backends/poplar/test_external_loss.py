@@ -76,7 +76,7 @@ def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, n
         np.testing.assert_array_equal(value, before[parameter])
 
 
-@pytest.mark.representative("dense-5-5-True")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("make", "seed", "copies", "relays"), [(spiking_recurrent, 5, 5, False), (sparse_recurrent, 7, 1, False), (dense, 5, 5, True)]
 )

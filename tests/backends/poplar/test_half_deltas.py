@@ -20,8 +20,6 @@ from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
 BATCH = 16
 SCALED = SGD(0.05, loss_scale=LossScale(2.0**16, dynamic=False))
 CASES = {

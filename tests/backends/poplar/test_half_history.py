@@ -6,8 +6,6 @@ from half_projects import CASES, predicted_and_emulated, project
 
 from snnc.report.profile import read_profile
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
 
 @pytest.mark.representative("streamed")
 @pytest.mark.parametrize("name", CASES)

@@ -13,7 +13,6 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
 BATCH = 8
 
 
@@ -53,7 +52,7 @@ def trained(folder, half, **options):
     return case.plan, planned, emulated["cycles_last_run"], sum(emulated["per_tile"]["peak"]["variables"])
 
 
-@pytest.mark.representative("mixed")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CHOICES)
 def test_cycles_and_bytes_are_those_of_the_emulator(tmp_path, name):
     plan, planned, cycles, taken = trained(tmp_path, chosen(name))

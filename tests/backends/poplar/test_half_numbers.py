@@ -20,9 +20,6 @@ from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
-
 CASES = {
     "sparse": (sparse_recurrent, SGD(0.05), machine(6), {}, "stochastic"),
     "sparse, several chips": (sparse_recurrent, SGD(0.05, 0.9), machine(3, 2), {"chips": 2}, "master"),
@@ -53,7 +50,7 @@ def weights_of(program):
     return {c.weight for c in program.connections if c.kind in ROUNDED_KINDS and c.weight and program.parameters[c.weight].value.size > 1}
 
 
-@pytest.mark.representative("sparse", "one to one")
+@pytest.mark.representative("sparse")
 @pytest.mark.parametrize("name", CASES)
 def test_updates_equal_those_of_the_reference(tmp_path, name):
     """A float32 update may differ in its last bit; it then may go to the other neighbour, which is rare."""
@@ -126,7 +123,7 @@ def bytes_of_variables(plan, emulated):
 PLANNED = [(sparse_recurrent, "master"), (convolutional, "stochastic"), (partial(one_to_one, hidden=301), "stochastic")]
 
 
-@pytest.mark.representative("sparse_recurrent-master")
+@pytest.mark.wide
 @pytest.mark.parametrize(("make", "kind"), PLANNED)
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, make, kind):
     plan, emulated = planned_and_emulated(tmp_path, make, kind, ("weights",))
@@ -167,7 +164,7 @@ def drawn_convolutions(_, *, seed):
     return net.graph()
 
 
-@pytest.mark.representative("half-3")
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", [1, 3, 6, 8])
 @pytest.mark.parametrize("half", [(), ("weights",)], ids=["float", "half"])
 def test_cycles_of_drawn_convolutions_are_predicted(tmp_path, half, seed):

@@ -18,8 +18,6 @@ from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
 CASES = {
     "stochastic": (spiking_recurrent, SGD(0.05), machine(4), {}, "stochastic"),
     "odd": (partial(spiking, hidden=37), SGD(0.05, 0.9), machine(1), {}, "stochastic"),

@@ -17,8 +17,6 @@ from snnc.compiler.neurons.library import ALIF, LIF
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.driver.activity import measure_activity
 
-pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
-
 CASES = {
     "values": (recurrent, machine(4), {}),
     "events": (lambda random: spiking(random, hidden=37), machine(1), {}),
@@ -57,6 +55,7 @@ def test_records_equal_those_of_the_reference_and_weights_those_that_were_rounde
     assert {p.half for p in case.program.parameters.values()} == {False, True}
 
 
+@pytest.mark.wide
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
     held = {}
     for half in ((), ("weights",)):

@@ -20,7 +20,7 @@ STEPS = 60
 """Enough that the ends of the wavefront hardly count."""
 
 
-@pytest.mark.representative("choosing-3")
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize(
     ("make", "tiles"),

@@ -34,7 +34,7 @@ def test_records_equal_those_of_the_reference(name):
     assert any(record.any() for record in engine.forward(inputs, {}).values())
 
 
-@pytest.mark.representative("recurrent", "lstm", "exact")
+@pytest.mark.representative("lstm", "exact")
 @pytest.mark.parametrize("name", TRAINED)
 def test_five_training_steps_equal_those_of_the_reference(name):
     case = project(name)

@@ -239,7 +239,7 @@ def test_a_library_of_others_is_refused(tmp_path):
         NativeSession(prefix() / "lib" / "libpoplar.so", tmp_path)
 
 
-@pytest.mark.representative("recurrent", "lstm")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["recurrent", "lstm", "learnable"])
 def test_the_emulator_counts_about_the_cycles_that_the_plan_predicts(name):
     case = project(name)

@@ -20,6 +20,7 @@ def _apart(monkeypatch):
     monkeypatch.setenv("SNNC_CHECK_WORKERS", "1")
 
 
+@pytest.mark.representative("exact several inputs")
 @pytest.mark.parametrize("name", ["drop", "exact several inputs", "delayed"])
 def test_workers_that_do_not_see_each_other_give_the_records_of_the_reference(name):
     case = project(name)

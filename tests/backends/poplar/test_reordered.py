@@ -120,7 +120,7 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
             assert where.tiles.max() < 60
 
 
-@pytest.mark.representative("shaping-*")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("make", "chips", "grain", "optimizer", "shares"),
     sampled(

@@ -12,7 +12,7 @@ from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_progra
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -66,6 +66,7 @@ def test_what_lies_outside_the_tiles_changes_no_result(tmp_path, name, length, w
 PLACED = [(8, 5, True, "boundaries"), (5, 5, False, "history"), (2, 1, True, "history")]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "copies", "windowed", "way"), sampled(PLACED, 3))
 def test_each_chip_has_its_own_streaming_memory_and_windowed_gradients_work_with_it(tmp_path, seed, copies, windowed, way):
     window = (-0.5, 0.5) if windowed else None
@@ -118,7 +119,7 @@ def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, w
 # ---- the prediction -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.representative("history")
+@pytest.mark.wide
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_prediction_agrees_with_the_emulator(tmp_path, way):
@@ -166,7 +167,7 @@ def test_each_way_holds_less_on_the_tiles_and_histories_run_nothing_twice():
 @pytest.mark.parametrize("way", WAYS)
 def test_a_plan_with_streaming_memory_is_read_back_from_its_file(way):
     plan = long_plan(machine(4), recompute=10, streaming=way)
-    assert Plan.from_json(plan.to_json()) == plan
+    assert plan_from_json(plan_to_json(plan)) == plan
 
 
 # ---- the mapper -----------------------------------------------------------------------------------------------------------------
@@ -177,6 +178,7 @@ def test_streaming_memory_is_used_only_where_nothing_fits_without():
     assert long_plan(machine(4)) == long_plan(machine(4), streaming="off") == long_plan(machine(4), streaming="history")
 
 
+@pytest.mark.wide
 def test_what_fits_only_with_streaming_memory_is_planned_and_named_where_it_is_forbidden():
     room = max(long_plan(machine(4), recompute=3, streaming="boundaries").tile_memory)
     with pytest.raises(TooBigError) as error:

@@ -41,7 +41,7 @@ def check_iterations(case, steps, counted):
             assert 0 <= rest // readers <= case.plan.target.tiles, (kind, moved(step), counted[kind])
 
 
-@pytest.mark.representative("recurrent", "feedback")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["recurrent", "feedback", "learnable"])
 def test_bytes_between_layers_are_those_of_the_emitted_program(name):
     case = project(name)
@@ -72,6 +72,7 @@ def test_bytes_of_new_weights_are_those_of_the_emitted_program(name):
     assert moved(copies) / copies["executions"] == counted["weights to copies"] > 0
 
 
+@pytest.mark.wide
 def test_bytes_over_links_are_those_of_the_emitted_program():
     case = project("learnable")
     steps, _, traffic = step_of(case)

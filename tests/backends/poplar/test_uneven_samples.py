@@ -27,7 +27,7 @@ def whole_populations(paired):
     return place
 
 
-@pytest.mark.representative("twos")
+@pytest.mark.wide
 @pytest.mark.parametrize(("paired", "parts"), [(True, TWOS), (False, EVEN)], ids=["twos", "even"])
 def test_parts_of_several_sizes_train_as_the_reference_in_the_cycles_predicted(paired, parts):
     graph = deep(np.random.default_rng(3), (10, 13))

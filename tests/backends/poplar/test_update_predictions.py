@@ -32,7 +32,7 @@ def counted(case):
     return {step["name"]: [sum(step.get(n, 0) for n in names) / step["executions"] for names in kinds] for step in steps}
 
 
-@pytest.mark.representative("sparse_recurrent-optimizer6-7-1")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("make", "optimizer", "seed", "copies"),
     [

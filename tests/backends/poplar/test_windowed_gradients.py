@@ -110,6 +110,7 @@ def random_net(seed, widths, links, inputs):
     return graph
 
 
+@pytest.mark.wide
 @settings(max_examples=examples(2, 4), deadline=None)
 @given(
     st.integers(0, 99),
@@ -182,6 +183,7 @@ def reference_gradient(case, name):
 # ---- prediction --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     graph = deep(np.random.default_rng(3), (220, 150), inputs=90)
     options = {"steps": 60, "batch": 6, "window": (-0.3, np.inf), "placer": undivided(12)}

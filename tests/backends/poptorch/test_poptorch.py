@@ -230,6 +230,7 @@ def test_the_session_of_a_package_runs_the_operation():
     engine.close()
 
 
+@pytest.mark.wide
 def test_parameters_lie_where_the_network_reads_them(tmp_path):
     """Spread as PopART lays what no operation creates, each of 20,000 weights of a tile would be a fragment of its own: 720 KB of code."""
     graph = dense(np.random.default_rng(0), inputs=400, hidden=200)

@@ -393,6 +393,7 @@ def as_graph(net):
     return graph
 
 
+@pytest.mark.wide
 def test_the_loss_curve_of_a_convolutional_network_is_that_of_snntorch():
     net, random = Net(), np.random.default_rng(7)
     engine = ReferenceEngine(lower(as_graph(net), loss=parse_loss("ce_count"), optimizer=Adam(1e-2)))

@@ -54,6 +54,7 @@ SOURCES = {"data set": data_set, "list": lambda: cut(*samples()), "iterable": Re
 CALL = {"epochs": 6, "validation": HELD, "patience": 3, "learning_rate": Plateau(0.3, 0.5, patience=0)}
 
 
+@pytest.mark.representative("reference", "cpu", "gc200")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, target):
     x, y = samples()

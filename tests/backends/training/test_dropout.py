@@ -118,6 +118,7 @@ def test_samples_of_an_update_have_the_same_masks_in_parts(target):
             np.testing.assert_allclose(parts.state_dict()[name], value, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.wide
 def test_batches_of_a_machine_that_make_one_update_have_the_masks_of_one_batch():
     x, y = data(2 * BATCH)
     options = {"steps": STEPS, "loss": "ce_mean_membrane", "optimizer": "sgd:0.1,accumulate", "surrogate": "fast_sigmoid"}

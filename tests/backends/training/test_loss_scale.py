@@ -67,6 +67,7 @@ def test_a_factor_changes_no_update_and_no_loss(base, loss):
     assert second.counters()["skipped_updates"] == 0
 
 
+@pytest.mark.representative("sgd-cpu")
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("base", ["sgd", pytest.param("adam, both clips", marks=pytest.mark.wide)])
 def test_targets_skip_and_update_as_the_reference(target, base):
@@ -148,6 +149,7 @@ def test_the_factor_is_saved_with_the_optimizer(tmp_path):
         np.testing.assert_array_equal(again.state_dict()[name], value)
 
 
+@pytest.mark.wide
 def test_deltas_of_16_bits_are_scaled_too():
     plain, scaled = (program_of(o) for o in (BASE["sgd"], replace(BASE["sgd"], loss_scale=LossScale(2.0**20, dynamic=False))))
     batch = data(plain)

@@ -126,6 +126,7 @@ def test_the_command_trains_together_and_the_first_process_writes(trained, monke
         assert f"epoch 2: loss {history.losses[1]:.4f}" in first
 
 
+@pytest.mark.wide
 def test_a_signal_to_one_process_stops_all_after_one_batch_and_they_go_on_as_one_that_nobody_stopped(trained):
     first, second = (part(one, "stopped") for one in trained[0])
     whole = {f"resumed {label}": value for label, value in part(trained[0][0], "whole").items()}

@@ -179,7 +179,7 @@ def machine_case(make, capacity, window=None, gradients="auto", **options):
     return found, program_of(make, SpikeLimit(capacity), window)
 
 
-@pytest.mark.representative("recurrent-window1-windowed")
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "window", "gradients"),
     [("recurrent", None, "dense"), ("recurrent", (-0.4, np.inf), "windowed"), ("sparse_recurrent", None, "dense")],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_graphs import corpus_graph
 from hypothesis import assume, given, settings
 from random_graphs import any_graphs, with_readout
 from wide import examples
@@ -88,7 +89,7 @@ def test_the_program_of_any_trained_network_comes_back(graph):
 @pytest.mark.parametrize("file", FILES, ids=lambda p: p.name)
 def test_the_program_of_a_file_comes_back(file):
     try:
-        graph = load(file, dt=1e-4 if file.suffix == ".nir" else None)
+        graph = load(file, dt=1e-4) if file.suffix == ".nir" else corpus_graph(file)
     except SnncError:
         graph = load(file)
     program = lower(graph)
@@ -100,6 +101,14 @@ def small():
 
     net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
     return lower(net.graph(), loss=LOSS, optimizer=Adam(), steps=3)
+
+
+def test_a_program_with_half_states_comes_back():
+    import snnc
+
+    net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    program = lower(net.graph(), loss=LOSS, optimizer=Adam(), steps=3, half=frozenset({"states", "history"}))
+    assert differences(program, read_again(program)) == []
 
 
 def change(data, *path, to):

@@ -6,7 +6,7 @@ from neuron_oracles import Case, relative_error, run_kernel, run_torch
 from test_adjoint import MODELS
 
 from snnc.compiler.errors import EquationError
-from snnc.compiler.lowering.half_states import with_half_states
+from snnc.compiler.lowering.halves import with_half_states
 from snnc.compiler.neurons.adjoint import derive_kernel
 from snnc.compiler.neurons.derived_kernels import from_data, to_data
 from snnc.compiler.neurons.library import LIF

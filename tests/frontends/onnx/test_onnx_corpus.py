@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_graphs import corpus_graph
 from simulate import simulate
 
 from snnc.compiler.errors import SnncError
@@ -90,7 +91,7 @@ def test_a_tanh_between_layers_is_kept_exactly():
 
 @pytest.mark.parametrize("name", [n for n in GOOD if n != "bad_snn_tanh_dyn"])
 def test_the_stored_outputs_are_reproduced(name):
-    graph, z = load(path_of(name)), np.load(CORPUS / f"{name}.npz")
+    graph, z = corpus_graph(path_of(name)), np.load(CORPUS / f"{name}.npz")
     for prefix in ("", "alt_"):
         feeds = {k[len(prefix) + 3 :]: z[k] for k in z.files if k.startswith(prefix + "in_")}
         if not feeds:
@@ -112,7 +113,7 @@ def check(found, wanted):
 
 @pytest.mark.parametrize("name", [n for n in GOOD if ONNX[n].get("recover", {}).get("neurons")])
 def test_the_neurons_are_recognised(name):
-    populations = [p for _, p in load(path_of(name)).of_type(Population)]
+    populations = [p for _, p in corpus_graph(path_of(name)).of_type(Population)]
     facts = [recognise(p.model, p.parameters) for p in populations]
     wanted = ONNX[name]["recover"]["neurons"]
     if name in CUSTOM:
@@ -133,7 +134,7 @@ CONVOLUTIONAL = [n for n in GOOD if any("Conv" in s.get("kind", "") for s in ONN
 
 @pytest.mark.parametrize("name", CONVOLUTIONAL)
 def test_convolutions_and_poolings_are_layers_of_the_graph(name):
-    graph = load(path_of(name))
+    graph = corpus_graph(path_of(name))
     wanted = [s for s in ONNX[name]["recover"]["synapses"] if s["kind"].startswith("Conv") and "shape" in s]
     convolutions = [op for _, op in graph.of_type(Conv)]
     assert len(convolutions) >= max(1, len(wanted))
@@ -177,7 +178,7 @@ def near(found, wanted):
 @pytest.mark.parametrize("name", [n for n in GOOD if n.startswith("snntorch") and n not in CUSTOM])
 def test_snntorch_neurons_keep_snntorch_states_and_detach_their_resets(name):
     states = {"LIF": 1, "IF": 1, "LI": 1, "CubaLIF": 2, "Alpha": 3}
-    for _, population in load(path_of(name)).of_type(Population):
+    for _, population in corpus_graph(path_of(name)).of_type(Population):
         model = population.model
         assert len(model.states) == states[model.name]
         facts = recognise(model, population.parameters)
@@ -186,9 +187,9 @@ def test_snntorch_neurons_keep_snntorch_states_and_detach_their_resets(name):
 
 
 def test_what_was_taken_for_granted_is_said():
-    notes = " ".join(load(path_of("snntorch_step_leaky2_dyn")).assumptions)
+    notes = " ".join(corpus_graph(path_of("snntorch_step_leaky2_dyn")).assumptions)
     assert "mem1 -> mem1_out, mem2 -> mem2_out" in notes
-    assert "'N' as dynamic" in " ".join(load(path_of("sj14_lif_dynT_m_ts")).assumptions)
+    assert "'N' as dynamic" in " ".join(corpus_graph(path_of("sj14_lif_dynT_m_ts")).assumptions)
 
 
 def test_a_spiking_population_without_state_is_warned_of(tmp_path):

@@ -19,7 +19,7 @@ neuron, surrogate, functional, layer = (
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 INPUTS, NEURONS = 3, 5
-WIDE = 25
+WIDE = 50
 OPTIONS = {
     "v_reset": (0.0, None, -0.2),
     "detach_reset": (False, True),

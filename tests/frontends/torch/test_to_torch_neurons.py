@@ -86,16 +86,7 @@ def trained(module, x):
     return session
 
 
-@pytest.mark.representative(
-    "Leaky, a beta each",
-    "Synaptic",
-    "Alpha",
-    "Lapicque",
-    "RLeaky",
-    "RSynaptic",
-    "SLSTM without biases",
-    "SLSTM, reset by subtraction",
-)
+@pytest.mark.representative("Leaky, a beta each", "Synaptic", "Alpha", "RLeaky", "SLSTM without biases")
 @pytest.mark.parametrize("name", NEURONS)
 def test_a_module_computes_what_was_trained(name):
     torch.manual_seed(0)

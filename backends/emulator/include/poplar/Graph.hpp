@@ -41,7 +41,7 @@ struct GraphData;
 struct TileSelection;
 }
 
-/// A host value with its device type, as bytes.
+/// A number of the host, as a floating-point number and, for integers and bool, as an integer.
 struct HostValue {
   template <class T, class = core::EnableIf<core::IsNumber<T>::value>>
   HostValue(T value) : isFloat(!std::is_integral<T>::value), real(static_cast<double>(value)), integer(toInteger(value)) {}
@@ -72,7 +72,7 @@ class Graph {
 public:
   using TileToTensorMapping = std::vector<std::vector<Interval>>;
 
-  /// For the host's processor.
+  /// A graph for the host's processor.
   Graph() : Graph(Target::createCPUTarget()) {}
   explicit Graph(const Target &target, replication_factor factor = replication_factor(1));
   explicit Graph(const Device &device, replication_factor factor = replication_factor(1)) : Graph(device.getTarget(), factor) {}
@@ -240,7 +240,7 @@ public:
   bool hasCodelet(const std::string &name) const;
   /// Maximum number of elements of a field, or (dimension 1) of a list field's row. Throws unknown_vertex_type, unknown_field, index_error.
   std::size_t getMaxFieldDim(const std::string &vertexName, const std::string &fieldName, unsigned dimIndex) const;
-  /// The largest value of an element of a field; throws poplar_error if T cannot represent it.
+  /// The largest value that an element of a field can have; throws poplar_error if T cannot represent it.
   template <class T> T getMaxVertexFieldValueAs(const std::string &vertexName, const std::string &fieldName) const {
     return getTarget().getTypeLimitsMaxAs<T>(fieldType(vertexName, fieldName));
   }

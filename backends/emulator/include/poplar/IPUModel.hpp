@@ -3,8 +3,10 @@
 #define SNNC_POPLAR_IPU_MODEL_HPP
 
 #include <string>
+#include <vector>
 
 #include <poplar/Device.hpp>
+#include <poplar/GlobalExchangeConstraints.hpp>
 
 namespace poplar {
 
@@ -44,6 +46,8 @@ struct IPUModel {
   bool supportsExchangeBusSharing = true;
   unsigned tilesPerSharedExchangeBus = 2;
   double globalExchangePacketBytes = 1024;
+  /// Kept, without effect: the links of `emulator.wires` determine the cycles between IPUs.
+  std::vector<GlobalExchangeConstraint> globalExchangeConstraints;
   /// Emulator extension: the rest of the cost model.
   EmulatorModel emulator;
 };

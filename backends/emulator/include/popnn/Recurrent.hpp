@@ -70,7 +70,7 @@ backwardGradientStep(poplar::Graph &graph, const poplar::Tensor &nextLayerGrad, 
                      const poplar::Tensor &weightsInput, const poplar::Tensor &weightsFeedback, poplar::program::Sequence &prog,
                      NonLinearityType nonLinearityType, const poplar::Type &partialsType = poplar::FLOAT,
                      const poplar::DebugContext &context = {}, poplin::PlanningCache *cache = nullptr);
-/// The second of them alone.
+/// As above, but only the gradient of the sum.
 poplar::Tensor backwardGradientStep(poplar::Graph &graph, const poplar::Tensor &nextLayerGrad, const poplar::Tensor &bwdState,
                                     const poplar::Tensor &actOut, const poplar::Tensor &weightsFeedback, poplar::program::Sequence &prog,
                                     NonLinearityType nonLinearityType, const poplar::Type &partialsType = poplar::FLOAT,

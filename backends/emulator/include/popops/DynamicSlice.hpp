@@ -134,7 +134,7 @@ inline SlicePlan plan(const poplar::Graph &graph, const poplar::Type &dataType, 
   return plan(graph, dataType, numEntries, outputSize, numLookups, options);
 }
 
-/// What `plan` gets, for several plans at once.
+/// The arguments of `plan`, for several plans at once.
 struct SlicePlanningParameters {
   const poplar::Graph &graph;
   const poplar::Type dataType;

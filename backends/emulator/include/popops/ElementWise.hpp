@@ -238,7 +238,7 @@ void mapInPlace(Graph &graph, const std::vector<expr::Any> &expressions, const s
 void mapWithOutput(Graph &graph, const std::vector<expr::Any> &expressions, const std::vector<Tensor> &tensors,
                    const std::vector<Tensor> &outs, Sequence &prog, const DebugContext &context = {}, const OptionFlags &options = {});
 
-/// With the type of the result.
+/// Conversions between variances and inverse standard deviations, with results of type `dstType`.
 Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, const Tensor &epsilon, Sequence &prog, poplar::Type dstType,
                            const DebugContext &context = {});
 Tensor varianceToInvStdDev(Graph &graph, const Tensor &src, float epsilon, Sequence &prog, poplar::Type dstType,

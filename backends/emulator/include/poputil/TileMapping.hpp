@@ -74,7 +74,11 @@ public:
   /// A vertex of `tile` uses the elements.
   void add(const poplar::Graph &graph, unsigned tile, const poplar::Tensor &tensor);
   void add(TensorUseTracker other);
-  /// Elements used by several tiles are divided among them in grains; with `extendPartialUsage` unused elements of a tensor follow used ones.
+  /// Divides elements used by several tiles among them in grains, so that each has one tile; with `extendPartialUsage` unused elements of
+  /// a tensor follow used ones.
+  void resolve(const poplar::Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage = false,
+               MappingMethod method = MappingMethod::None);
+  /// Resolves the uses, and maps each element to its tile.
   void mapTensorsByUse(poplar::Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage = false,
                        MappingMethod method = MappingMethod::None);
   bool empty() const { return uses_.empty(); }

@@ -33,7 +33,7 @@ void mergeAdjacentRegions(std::vector<std::vector<poplar::Interval>> &mapping);
 std::vector<poplar::Interval> flattenIntervals(const std::vector<std::vector<poplar::Interval>> &intervals);
 /// The permutation that reverses the selection of elements by `intervals`.
 std::vector<poplar::Interval> calculateUnshufflingIntervals(const std::vector<poplar::Interval> &intervals);
-/// Such lists for the workers of a tile.
+/// As splitRegions, with at most one list for each worker of a tile.
 std::vector<std::vector<poplar::Interval>> splitRegionsBetweenWorkers(const poplar::Target &target,
                                                                       const std::vector<poplar::Interval> &regions, unsigned grainSize,
                                                                       unsigned minElementsPerPartition = 0,

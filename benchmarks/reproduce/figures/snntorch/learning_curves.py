@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import fmean
 from typing import Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_result, spread_note, why_missing
 
 MODELS: Final = ("Leaky", "Synaptic", "Lapicque", "Alpha", "RLeaky one to one", "RLeaky all to all", "RSynaptic all to all", "SLSTM")
 QUICK: Final = ("Leaky", "Synaptic", "RLeaky all to all")
@@ -26,15 +27,15 @@ def points(results: Results) -> tuple[Point, ...]:
     """Return a line for each neuron model: test accuracy over epochs, mean of the seeds."""
     found: list[Point] = []
     for model in MODELS:
-        result, seeds = next(
-            ((results[key], n) for n in (SEEDS, QUICK_SEEDS) if (key := curve_row(model, n).key) in results), ({"failed": ""}, 0)
-        )
+        known = first_result(results, partial(curve_row, model), (SEEDS, QUICK_SEEDS))
+        if known is None:
+            continue
+        seeds, result = known
         series = f"{model} (measured)"
-        if seeds and "accuracy" not in result:
+        if "accuracy" not in result:
             found.append(Point(series, "measured", 1.0, None, why_missing(result)))
         for epoch, accuracy in enumerate(zip(*result.get("accuracy", ()), strict=True), 1):
-            note = f"{100 * min(accuracy):.1f} to {100 * max(accuracy):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
-            found.append(Point(series, "measured", float(epoch), 100 * fmean(accuracy), note))
+            found.append(Point(series, "measured", float(epoch), 100 * fmean(accuracy), spread_note(accuracy, seeds)))
     return tuple(found)
 
 
@@ -43,8 +44,8 @@ FIGURE: Final = Figure(
     "2211.10725",
     "Learning curves of the neuron models",
     "Pen strokes as constant values (MNIST was not available): 2,312 inputs, 256 hidden neurons of the model, 10 outputs, T = 10, "
-    "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the CPU, on this machine. Gradients "
-    "are the same on machines, see the tests.",
+    "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the CPU, on this machine. The "
+    "other targets compute the same gradients (tested).",
     "epoch",
     "test accuracy, %",
     rows,

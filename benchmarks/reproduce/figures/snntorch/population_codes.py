@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_result, spread_note, why_missing
 
 STEPS: Final = (25, 5, 2, 1)
 QUICK_STEPS: Final = (10, 1)
@@ -29,30 +31,17 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(code_row(t, group, seeds) for t in steps for group in groups)
 
 
-def accuracy_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons per class: test accuracy, %."""
-    return _points(results, lambda result: 100 * fmean(result["accuracy"]))
-
-
-def time_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons per class: milliseconds of an update."""
-    return _points(results, lambda result: float(result["update_ms"]))
-
-
-def _points(results: Results, number: Any) -> tuple[Point, ...]:
+def _points(results: Results, number: Callable[[Mapping[str, Any]], float]) -> tuple[Point, ...]:
+    """Return a line for each number of neurons per class."""
     found = []
     for group in GROUPS:
         for steps in sorted({*STEPS, *QUICK_STEPS}):
-            for seeds in (SEEDS, QUICK_SEEDS):
-                result = results.get(code_row(steps, group, seeds).key)
-                if result is None:
-                    continue
+            if known := first_result(results, partial(code_row, steps, group), (SEEDS, QUICK_SEEDS)):
+                seeds, result = known
                 missing = why_missing(result)
-                spread = [] if missing else [100 * one for one in result["accuracy"]]
-                note = missing or f"accuracy {min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
+                note = missing or f"accuracy {spread_note(result['accuracy'], seeds)}"
                 series = f"{group} neuron{'s' * (group > 1)} per class (measured)"
                 found.append(Point(series, "measured", float(steps), None if missing else number(result), note))
-                break
     return tuple(found)
 
 
@@ -64,7 +53,7 @@ ACCURACY: Final = Figure(
     "T, steps",
     "test accuracy, %",
     rows,
-    accuracy_points,
+    partial(_points, number=lambda result: 100 * fmean(result["accuracy"])),
     log_x=True,
     log_y=False,
     y_zero=False,
@@ -77,6 +66,6 @@ TIME: Final = Figure(
     "T, steps",
     "ms per update",
     rows,
-    time_points,
+    partial(_points, number=lambda result: float(result["update_ms"])),
     log_x=True,
 )

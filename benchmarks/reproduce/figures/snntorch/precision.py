@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
@@ -19,17 +20,8 @@ def rows(quick: bool) -> tuple[Row, ...]:
     return tuple(neuron_row(model, BATCH, precision) for model in (QUICK if quick else MODELS) for precision in PRECISIONS)
 
 
-def time_points(results: Results) -> tuple[Point, ...]:
-    """Return a series for each precision: samples/s."""
-    return _points(results, "samples_per_s", 1.0)
-
-
-def memory_points(results: Results) -> tuple[Point, ...]:
-    """Return a series for each precision: KiB on the fullest tile."""
-    return _points(results, "peak_tile_bytes", 2.0**10)
-
-
 def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
+    """Return a series for each precision: `key` of the results, in `unit`."""
     found = []
     for model in MODELS:
         for precision in PRECISIONS:
@@ -56,7 +48,7 @@ TIME: Final = Figure(
     "neuron model",
     "samples/s",
     rows,
-    time_points,
+    partial(_points, key="samples_per_s", unit=1.0),
 )
 MEMORY: Final = Figure(
     "precision-memory",
@@ -66,6 +58,6 @@ MEMORY: Final = Figure(
     "neuron model",
     "KiB on the fullest tile",
     rows,
-    memory_points,
+    partial(_points, key="peak_tile_bytes", unit=2.0**10),
     log_y=False,
 )

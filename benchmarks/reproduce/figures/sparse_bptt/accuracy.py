@@ -13,13 +13,13 @@ def points(results: Results) -> tuple[Point, ...]:
     """Return a line for each data set: the mean over seeds at the last epoch."""
     del results
     found = []
-    for data, called in DATA.items():
+    for data, label in DATA.items():
         runs = sparse_runs(data)
         for training, share in SHARES.items():
             if training in runs:
                 own = runs[training]
                 note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes per sample and step; {own.origin}"
-                found.append(Point(f"{called} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
+                found.append(Point(f"{label} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
     return tuple(found)
 
 

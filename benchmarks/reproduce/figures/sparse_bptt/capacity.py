@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_result, why_missing
 
 BOUNDS: Final = (None, 0.05)
 EPOCHS, QUICK_EPOCHS = 20, 8
@@ -16,7 +17,7 @@ def capacity_row(bound: float | None, epochs: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return both training runs."""
+    """Return the rows of both training runs."""
     return tuple(capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
 
 
@@ -24,19 +25,20 @@ def points(results: Results) -> tuple[Point, ...]:
     """Return a line for each training run, layer, and largest or mean number of spikes."""
     found: list[Point] = []
     for bound in BOUNDS:
-        result = next((results[key] for n in (EPOCHS, QUICK_EPOCHS) if (key := capacity_row(bound, n).key) in results), None)
-        if result is None:
+        known = first_result(results, partial(capacity_row, bound), (EPOCHS, QUICK_EPOCHS))
+        if known is None:
             continue
-        called = "rates not bounded" if bound is None else f"rates bounded to {100 * bound:g} %"
+        _, result = known
+        limit = "rates not bounded" if bound is None else f"rates bounded to {100 * bound:g} %"
         for what, word in (("largest", "most in a step"), ("mean", "mean")):
             for layer, percents in result.get(what, {}).items():
-                series = f"{layer}, {called}: {word} (measured)"
+                series = f"{layer}, {limit}: {word} (measured)"
                 found += [
                     Point(series, "measured", float(epoch), percent, f"test accuracy {100 * accuracy:.1f} %")
                     for epoch, (percent, accuracy) in enumerate(zip(percents, result["accuracy"], strict=True))
                 ]
         if why_missing(result):
-            found.append(Point(f"{called} (measured)", "measured", 0.0, None, why_missing(result)))
+            found.append(Point(f"{limit} (measured)", "measured", 0.0, None, why_missing(result)))
     return tuple(found)
 
 

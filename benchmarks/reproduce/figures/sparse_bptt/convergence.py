@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -15,6 +16,8 @@ SCHEDULES: Final = {
     DEFAULT_WEIGHTS: "10 %, schedule off, PyTorch's default weights",
 }
 """Labels of the training runs with and without the schedule."""
+CAPACITIES: Final = {training: "dense" if training == "dense" else f"at most {training} of a layer" for training in SHARES}
+"""Labels of the training runs by capacity."""
 REGIME: Final = (
     "Test accuracy after each epoch, mean of the seeds; the range is in the table. Four layers of weights (hidden layers of 1,024, 512 and "
     "256), 960 training samples, T = 50, batch 48, Adam. N-MNIST and SHD were not available: the data are synthetic. "
@@ -27,20 +30,9 @@ def no_rows(quick: bool) -> tuple[Row, ...]:
     return ()
 
 
-def capacity_points(data: str, results: Results) -> tuple[Point, ...]:
-    """Return a line for each capacity."""
+def _points(results: Results, data: str, names: Mapping[str, str]) -> tuple[Point, ...]:
+    """Return a line for each training in `names`, with its label."""
     del results
-    names = {training: "dense" if training == "dense" else f"at most {training} of a layer" for training in SHARES}
-    return _lines(data, names)
-
-
-def schedule_points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each schedule, on strokes."""
-    del results
-    return _lines("strokes", SCHEDULES)
-
-
-def _lines(data: str, names: dict[str, str]) -> tuple[Point, ...]:
     runs = sparse_runs(data)
     return tuple(
         Point(f"{name} (measured)", "measured", float(epoch), mean, f"{spread}; {runs[training].origin}", {"data": data})
@@ -60,7 +52,7 @@ def _figure(data: str) -> Figure:
         "epoch",
         "test accuracy, %",
         no_rows,
-        partial(capacity_points, data),
+        partial(_points, data=data, names=CAPACITIES),
         log_y=False,
     )
 
@@ -77,6 +69,6 @@ SCHEDULE: Final = Figure(
     "epoch",
     "test accuracy, %",
     no_rows,
-    schedule_points,
+    partial(_points, data="strokes", names=SCHEDULES),
     log_y=False,
 )

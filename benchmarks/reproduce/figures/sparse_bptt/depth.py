@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import fmean
 from typing import Final
 
-from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, first_result, spread_note, why_missing
 
 LAYERS: Final = (1, 2, 3, 4)
 QUICK: Final = (1, 3)
@@ -31,15 +32,11 @@ def points(results: Results) -> tuple[Point, ...]:
     for percent in PERCENTS:
         series = "dense (measured)" if percent is None else f"at most {percent:g} % of a layer (measured)"
         for layers in LAYERS:
-            for seeds in (SEEDS, QUICK_SEEDS):
-                result = results.get(depth_row(layers, percent, seeds).key)
-                if result is None:
-                    continue
+            if known := first_result(results, partial(depth_row, layers, percent), (SEEDS, QUICK_SEEDS)):
+                seeds, result = known
                 missing = why_missing(result)
-                spread = [] if missing else [100 * one for one in result["accuracy"]]
-                note = missing or f"{min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
-                found.append(Point(series, "measured", float(layers), None if missing else fmean(spread), note))
-                break
+                y = None if missing else 100 * fmean(result["accuracy"])
+                found.append(Point(series, "measured", float(layers), y, missing or spread_note(result["accuracy"], seeds)))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ QUICK: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each network on each of its numbers of IPUs."""
+    """Return the rows of each network on each of its numbers of IPUs."""
     return tuple(strong_row(net, x) for net, ipus in (QUICK if quick else NETS).items() for x in ipus)
 
 

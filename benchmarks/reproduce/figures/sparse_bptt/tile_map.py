@@ -10,12 +10,6 @@ NET: Final = "nmnist-h3-a5"
 ROW: Final = Row("tile map", {"name": NET})
 
 
-def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the row of the mapped network."""
-    del quick
-    return (ROW,)
-
-
 def points(results: Results) -> tuple[Point, ...]:
     """Return the tiles of each layer, and the memory of the fullest."""
     result = results.get(ROW.key)
@@ -46,7 +40,7 @@ FIGURE: Final = Figure(
     "a colour for each layer, darker with more memory (predicted). Point at a tile for its number, neurons and bytes.",
     "layer",
     "tiles",
-    rows,
+    lambda _: (ROW,),
     points,
     log_y=False,
     picture=picture,

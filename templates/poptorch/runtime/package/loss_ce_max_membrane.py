@@ -1,4 +1,4 @@
-"""Cross entropy of the largest membrane of a sequence."""
+"""Cross entropy of the largest membrane potential of a sequence."""
 
 import torch
 

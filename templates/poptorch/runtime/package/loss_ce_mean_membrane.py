@@ -1,4 +1,4 @@
-"""Cross entropy of the membrane averaged over time."""
+"""Cross entropy of the membrane potential averaged over time."""
 
 import torch
 

@@ -336,7 +336,14 @@ void regions() {
   poputil::TensorUseTracker tracker(4);
   tracker.add(graph, 1, t[0]);
   tracker.add(graph, 2, t.slice(0, 3));
+  poputil::TensorUseTracker resolved = tracker;
+  resolved.resolve(graph, 2, 2, true); // then neither the grain nor the minimum matter
   tracker.mapTensorsByUse(graph, 2, 2, true);
+  const auto byUse = graph.getTileMapping(t);
+  graph.setTileMapping(t, 3);
+  resolved.mapTensorsByUse(graph, 1, 1);
+  if (graph.getTileMapping(t) != byUse)
+    std::cerr << "resolved uses are mapped differently\n", std::exit(1);
   const auto mapping = graph.getTileMapping(t);
   for (unsigned tile = 0; tile < 4; ++tile)
     for (const Interval &i : mapping[tile])

@@ -10,6 +10,7 @@
 #include <poplin/experimental/QRFactorization.hpp>
 #include <popnn/Recurrent.hpp>
 #include <popnn/SpatialSoftMax.hpp>
+#include <popnn/experimental/ROIAlign.hpp>
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/ExprOpUtils.hpp>
@@ -20,6 +21,7 @@
 #include <popops/SplineWeighting.hpp>
 #include <popsparse/Embedding.hpp>
 #include <popsparse/SparsePartitioner.hpp>
+#include <popsparse/experimental/BlockSparse.hpp>
 
 namespace {
 
@@ -241,6 +243,47 @@ void slices() {
   w.run();
 }
 
+/// The image of each region is an unsigned integer.
+void regions() {
+  World w(chosenType());
+  const bool aligned = number();
+  const std::size_t samples = number(), rows = number(), columns = number(), quarters = number();
+  const popnn::experimental::roiAlignParams params(samples, rows, columns, aligned, float(quarters) / 4);
+  const Shape shape = numbers();
+  const std::size_t n = number();
+  const Tensor data = w.input(shape), corners = w.input({n, 4}), images = popops::cast(w.graph, w.input({n}), UNSIGNED_INT, w.prog);
+  const Tensor gradient = w.input({n, shape[1], rows, columns});
+  w.show("out", popnn::experimental::roiAlignFwd(w.graph, w.prog, data, corners, images, params));
+  w.show("gradient", popnn::experimental::roiAlignInputGradient(w.graph, w.prog, data, corners, images, gradient, params));
+  w.run();
+}
+
+void blockSoftmax() {
+  World w(chosenType());
+  const auto mask = popsparse::experimental::SubBlockMask(number());
+  const unsigned groups = unsigned(number());
+  const std::array<int, 2> size{int(number()), int(number())}, block{int(number()), int(number())};
+  const auto sparsity = numbers<unsigned char>();
+  const std::size_t blocks = std::size_t(std::count(sparsity.begin(), sparsity.end(), 1));
+  const Tensor x = w.input({blocks, std::size_t(block[0] * block[1])}), gradient = w.input(x.shape());
+  namespace sparse = popsparse::experimental;
+  const Tensor y = sparse::bsSoftmax(w.graph, x, size, block, sparsity, mask, groups, w.prog);
+  w.show("softmax", y);
+  w.show("gradient", sparse::bsSoftmaxGrad(w.graph, y, gradient, size, block, sparsity, w.prog));
+  sparse::bsSoftmaxInPlace(w.graph, x, size, block, sparsity, mask, groups, w.prog);
+  w.show("inPlace", x);
+  w.run();
+}
+
+void accuracy() {
+  World w;
+  const Tensor values = w.input({5});
+  for (std::size_t i = 0; i < 5; ++i)
+    w.show("ok" + std::to_string(i), popops::checkAccuracyWhenCast(w.graph, values[i], HALF, 1e-4, w.prog));
+  w.run();
+  popops::checkAccuracyWhenCast(w.graph, values, HALF, 1e-4, w.prog);
+}
+
 void names() {
   using namespace popops::expr::ostream_ext;
   std::cout << popops::expr::UnaryOpType::GELU_ERF << " " << popops::expr::BinaryOpType::SHIFT_LEFT << " " << popops::expr::TernaryOpType::SELECT
@@ -281,6 +324,9 @@ int main(int argc, char **argv) {
                      {"splines", splines},
                      {"embedding", embedding},
                      {"slices", slices},
+                     {"regions", regions},
+                     {"blockSoftmax", blockSoftmax},
+                     {"accuracy", accuracy},
                      {"names", names}},
                     argc, argv);
 }

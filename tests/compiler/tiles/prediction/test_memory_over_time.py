@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mapping_nets import w1
 
 from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
@@ -56,7 +57,7 @@ def test_a_plan_tells_what_its_fullest_tile_holds_in_every_superstep(plan):
     assert [moment.name for moment in plan.memory_over_time] == [phase.name for phase in plan.phases]
     totals = {moment.name: sum(moment.tile.values()) for moment in plan.memory_over_time}
     assert max(totals.values()) == max(plan.tile_memory) == plan.tile_memory[plan.fullest_tile] < plan.unshared_bytes
-    assert Plan.from_json(plan.to_json()).memory_over_time == plan.memory_over_time
+    assert plan_from_json(plan_to_json(plan)).memory_over_time == plan.memory_over_time
     peak = next(moment for moment in plan.memory_over_time if totals[moment.name] == max(totals.values()))
     assert {name: tiles[plan.fullest_tile] for name, tiles in plan.memory.items()} == peak.tile
 

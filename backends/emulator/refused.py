@@ -1,0 +1,164 @@
+"""Codelets with instructions that only an IPU has: inline assembly, and compiler builtins without an emulated meaning.
+
+Such an instruction becomes a call that ends the run with an error, so that the other vertices of the file can be used.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+ABOUT_ASSEMBLY = re.compile(
+    r"Assembler messages:|impossible constraint in .asm|inconsistent operand constraints in an .asm"
+    r"|(?:unknown|invalid) register name|instruction mnemonic|undefined named operand|error in backend|invalid operand in inline asm"
+)
+"""Errors of GCC and Clang about inline assembly that is not of this machine."""
+UNKNOWN_BUILTIN = re.compile(r"error: [^\n]*[‘'](__builtin_ipu_\w+)[’']")
+LINE_MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"([ \d]*)$', re.MULTILINE)
+SYSTEM = "3"
+"""Flag of a line marker: the text comes from a system header."""
+TOKEN = re.compile(
+    r'^\# \d+ "(?:\\.|[^"\\])*"[ \d]*$'
+    r'|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])*\''
+    r"|\b(?:asm|__asm__|__asm)\b|\b__builtin_ipu_\w+|[()]",
+    re.MULTILINE | re.DOTALL,
+)
+QUALIFIERS = re.compile(r"(?:\s|\bvolatile\b|\b__volatile__\b|\b__volatile\b|\binline\b|\bgoto\b)*\(")
+STRING = re.compile(r'R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)"', re.DOTALL)
+DECLARED = re.compile(r"(\w+)\s*$")
+STATEMENTS = ("else", "do")
+LONGEST_QUOTE = 60
+
+DECLARATIONS = """# 1 "refused" 1 3
+extern "C" [[noreturn]] void snnc_refuse(const char *instruction);
+struct snnc_refused {
+  const char *instruction;
+  struct Result {
+    template <class T> operator T() const { snnc_refuse(""); }
+  };
+  template <class... T> Result operator()(const T &...) const { snnc_refuse(instruction); }
+};
+"""
+
+
+def is_refused(errors: str) -> bool:
+    """Whether a compiler's errors are about instructions that only an IPU has.
+
+    Examples
+    --------
+    >>> is_refused("codelets.cpp:7:3: error: impossible constraint in ‘asm’")
+    True
+    >>> is_refused("codelets.cpp:7:3: error: ‘__builtin_ipu_tapack’ was not declared in this scope")
+    True
+    >>> is_refused("codelets.cpp:7:3: error: ‘tile’ was not declared in this scope")
+    False
+    """
+    return bool(ABOUT_ASSEMBLY.search(errors) or UNKNOWN_BUILTIN.search(errors))
+
+
+def unknown_builtins(errors: str) -> set[str]:
+    """Return the names of the builtins that a compiler does not know.
+
+    Examples
+    --------
+    >>> unknown_builtins("error: use of undeclared identifier '__builtin_ipu_tapack'")
+    {'__builtin_ipu_tapack'}
+    """
+    return set(UNKNOWN_BUILTIN.findall(errors))
+
+
+@dataclass
+class _Reader:
+    """Position in a preprocessed source: what was copied so far, and the place in the author's files."""
+
+    text: str
+    builtins: frozenset[str]
+    made: list[str] = field(default_factory=list)
+    copied: int = 0
+    file: str = ""
+    line: int = 1
+    line_at: int = 0
+    system: bool = True
+
+    def place(self, at: int) -> str:
+        line = self.line + self.text.count("\n", self.line_at, at)
+        return f"{self.file.rpartition('/')[2]}:{line}"
+
+    def replace(self, begin: int, end: int, by: str) -> None:
+        self.made += [self.text[self.copied : begin], by, "\n" * self.text.count("\n", begin, end)]
+        self.copied = end
+
+    def mark(self, match: re.Match[str]) -> None:
+        marker = LINE_MARKER.match(match.group())
+        if marker is not None:
+            self.line, self.line_at = int(marker.group(1)), match.end() + 1
+            self.file, self.system = marker.group(2), SYSTEM in marker.group(3).split()
+
+
+def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
+    """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
+
+    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. A variable that names its register gets any.
+
+    Parameters
+    ----------
+    preprocessed
+        Source text with line markers.
+    builtins
+        Names of builtins that the compiler does not know.
+
+    Examples
+    --------
+    >>> text = '# 7 "a.cpp"\\nvoid f() { asm volatile("trap 0" : : "r"(g(1)) : "memory"); asm("" ::: "memory"); }\\n'
+    >>> print(without_refused(text, frozenset()).removeprefix(DECLARATIONS))
+    # 7 "a.cpp"
+    void f() { snnc_refuse("a.cpp:7: assembly of an IPU (trap 0)"); asm("" ::: "memory"); }
+    <BLANKLINE>
+    """
+    reader, at = _Reader(preprocessed, builtins), 0
+    while (match := TOKEN.search(preprocessed, at)) is not None:
+        at = match.end()
+        if match.group().startswith("# "):
+            reader.mark(match)
+        elif reader.system:
+            continue
+        elif match.group() in builtins:
+            what = f"{reader.place(match.start())}: {match.group()}, which only an IPU has"
+            reader.replace(match.start(), match.end(), f"snnc_refused{{{_quoted(what)}}}")
+        elif match.group() in ("asm", "__asm__", "__asm"):
+            at = _replace_assembly(reader, match)
+    return DECLARATIONS + "".join([*reader.made, preprocessed[reader.copied :]])
+
+
+def _replace_assembly(reader: _Reader, match: re.Match[str]) -> int:
+    """Replace one piece of assembly, or leave it, and return where it ends."""
+    opening = QUALIFIERS.match(reader.text, match.end())
+    if opening is None:
+        return match.end()
+    end = _closing(reader.text, opening.end())
+    first = STRING.match(reader.text, re.compile(r"\s*").match(reader.text, opening.end()).end())  # type: ignore[union-attr]
+    lines = [] if first is None else (first.group(2) or first.group(3) or "").replace("\\n", "\n").replace("\\t", " ").splitlines()
+    instructions = [line.strip() for line in lines if line.strip(" \t{};")]
+    if not instructions:
+        return end
+    before = DECLARED.search(reader.text, max(0, match.start() - 200), match.start())
+    if before is not None and before.group(1) not in STATEMENTS:
+        reader.replace(match.start(), end, "")  # register int *x asm("$m2");
+    else:
+        what = f"{reader.place(match.start())}: assembly of an IPU ({instructions[0][:LONGEST_QUOTE]})"
+        reader.replace(match.start(), end, f"snnc_refuse({_quoted(what)})")
+    return end
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the place after the parenthesis that closes the one before `at`."""
+    depth = 1
+    while depth and (match := TOKEN.search(text, at)) is not None:
+        at = match.end()
+        depth += {"(": 1, ")": -1}.get(match.group(), 0)
+    return at
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
