@@ -160,8 +160,10 @@ class MappingProblem:
         searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
         return {
             "sequence": self.sequence_bytes(source, self.steps_stored(source)),
+            # If fused, relays search for the spikes of an iteration while the neurons compute the next one.
+            "found ids": 0 if self.fused is not None else searched,
             # In the backward pass, readers of a bus with gradient windows receive gradient windows instead of forward windows.
-            "forward": searched + sum(bus.window_bytes for bus in returning),
+            "forward": (searched if self.fused is not None else 0) + sum(bus.window_bytes for bus in returning),
             "windows": sum(bus.window_bytes for bus in buses if bus.id not in self.windowed_buses),
             "gradient windows": sum(bus.support_bytes for bus in returning),
             "returned windows": sum(bus.returned_bytes for bus in returning),

@@ -64,6 +64,8 @@ class Setting:
     samples: int = 960
     balanced: bool = False
     """Whether all hidden layers may send the same number of spikes, with an unchanged total; otherwise the same share of their neurons."""
+    average: int = 0
+    """Number of last epochs whose weights are averaged for one more accuracy (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,13 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
+    weights: list[dict[str, np.ndarray]] = []
     with snnc.compile(net, "cpu", **chosen) as session:
+
+        def measured(_: object) -> None:
+            found.append(session.evaluate(data.test_x, data.test_y))
+            weights[:] = [*weights, session.state_dict()][-setting.average :] if setting.average else []
+
         window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
         session.fit(
             data.x,
@@ -135,10 +143,13 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             seed=seed,
             gradient_window=window,
             learning_rate=setting.rate,
-            on_epoch=lambda _: found.append(session.evaluate(data.test_x, data.test_y)),
+            on_epoch=measured,
         )
         dropped = session.counters()["dropped_spikes"] / (setting.epochs * (len(data.y) + len(data.test_y)) * STEPS)
-    return {"accuracy": found, "dropped": dropped}
+        if not weights:
+            return {"accuracy": found, "dropped": dropped}
+        session.load_state_dict({name: np.mean([one[name] for one in weights], axis=0) for name in weights[0]})
+        return {"accuracy": found, "dropped": dropped, "averaged": session.evaluate(data.test_x, data.test_y)}
 
 
 Run = tuple[str, str, int, Setting]
@@ -196,10 +207,14 @@ def main() -> None:
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
     parser.add_argument("--balanced", action="store_true", help="hidden layers send equally many spikes, not equal shares")
     parser.add_argument("--validation", action="store_true", help="measure on validation instead of test samples, to choose settings")
+    parser.add_argument("--average", type=int, default=0, metavar="EPOCHS", help="also measure the mean of the last weights")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
-    setting = Setting(chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, tuple(chosen.widths), chosen.samples, chosen.balanced)
+    widths = tuple(chosen.widths)
+    setting = Setting(
+        chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+    )
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
     for seed in chosen.seeds:
@@ -220,6 +235,9 @@ def main() -> None:
         own = [run for (kind, training, _, of), run in done.items() if (kind, training, of) == (chosen.data, name, setting)]
         found = curves[name] = np.array([run["accuracy"] for run in own])
         cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * found.T]
+        if chosen.average:
+            means = 100 * np.array([run["averaged"] for run in own])
+            print(f"{name}: {means.mean():.1f} ({means.min():.1f}-{means.max():.1f}) with the mean weights of {chosen.average} epochs")
         print(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in own]):.1f} |", flush=True)
     if chosen.plot is not None:
         chosen.plot.write_text(drawn(curves), encoding="utf-8")

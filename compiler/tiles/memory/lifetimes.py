@@ -41,6 +41,7 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "always": STAGES,
             "sequence": SEQUENCE,
             "forward": (*_INFERENCE, *_AGAIN),
+            "found ids": (FORWARD, AGAIN),
             "windows": (*_INFERENCE, *_AGAIN, *_SHOWN),
             "gradient windows": (*_SHOWN, REDUCTION),
             "returned windows": _SHOWN,

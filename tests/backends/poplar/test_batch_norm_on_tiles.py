@@ -125,7 +125,7 @@ def test_a_run_returns_no_values_of_normalised_layers(tmp_path):
 @pytest.mark.usefixtures("codelets_as_for_users")
 @pytest.mark.parametrize("name", PREDICTED)
 def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
-    """Cycles of all runs of an update within 5 %, the fullest tile's bytes within 2 %."""
+    """Cycles of all runs of an update within 5 %, the fullest tile's bytes within 1 %."""
     case = made(tmp_path, *CASES[name])
     engine = engines(case)[0]
     engine.train_batch({"x0": inputs_of(case.program, 0)["x0"]}, np.arange(BATCH) % 3, 0.05)
@@ -137,8 +137,7 @@ def test_an_update_with_all_its_passes_is_predicted(tmp_path, name):
             counted = sum(found.phases[phase.name].values())
             assert phase.runs * phase.cycles == pytest.approx(counted, rel=0.1 if "update" in phase.name else 0.05), phase.name
     planned = np.sum(list(case.plan.memory.values()), axis=0).max()
-    several_levels = name in ("convolutions", "accumulated")
-    assert planned == pytest.approx(max(emulated["per_tile"]["peak"]["total"]), rel=0.02 if several_levels else 0.01)
+    assert planned == pytest.approx(max(emulated["per_tile"]["peak"]["total"]), rel=0.01)
 
 
 @pytest.mark.usefixtures("codelets_as_for_users")

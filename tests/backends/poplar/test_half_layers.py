@@ -62,8 +62,9 @@ def test_cycles_and_bytes_are_those_of_the_emulator(tmp_path, name):
 
 @pytest.mark.wide
 @pytest.mark.parametrize("name", CHOICES)
-def test_with_segments_the_bytes_saved_are_those_of_the_emulator(tmp_path, name):
-    """So small a network takes fewer bytes than predicted, with float16 numbers as without."""
+def test_with_segments_bytes_are_those_of_the_emulator(tmp_path, name):
     _, planned, _, taken = trained(tmp_path / "half", chosen(name), recompute=4)
     _, wide, _, wide_taken = trained(tmp_path / "float", (), recompute=4)
-    assert wide - planned == wide_taken - taken > 0
+    assert [planned, wide] == pytest.approx([taken, wide_taken], rel=0.01)
+    assert planned < wide
+    assert taken < wide_taken

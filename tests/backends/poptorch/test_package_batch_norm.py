@@ -1,13 +1,15 @@
 """Batch normalisation trained by a package for PopTorch: values, gradients, updates and running statistics are those of the reference."""
 
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from poplar_projects import machine  # noqa: E402  # torch is an extra
+from option_cells import MACHINES  # noqa: E402  # torch is an extra
+from poplar_projects import machine  # noqa: E402
 from poptorch_packages import Package, imported, workplace  # noqa: E402
 from safetensors.numpy import load_file, save_file  # noqa: E402
 
@@ -20,6 +22,9 @@ from snnc.compiler.losses import parse_loss  # noqa: E402
 from snnc.compiler.losses.optimizers import SGD  # noqa: E402
 from snnc.compiler.lowering.lower import lower  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
+from snnc.driver.compiling import compile_to_folder  # noqa: E402
+from snnc.driver.loading import as_graph  # noqa: E402
+from snnc.options.compile_options import options  # noqa: E402
 
 NORM = snnc.BatchNorm(gain=0.9, momentum=0.3, eps=1e-3)
 STEPS, BATCH, RATE = 5, 4, 0.2
@@ -200,6 +205,24 @@ def test_a_session_of_a_trainable_package_runs_with_running_statistics():
         np.testing.assert_allclose(package.run(steps_first)["output"], wanted.run(steps_first)["output"], atol=1e-5)
         with pytest.raises(snnc.SnncError, match="SNNC-E510"):
             package.fit(x, np.zeros(BATCH, int))
+
+
+def test_only_the_last_pass_counts_dropped_spikes(tmp_path):
+    """As many as in a run with the statistics of this batch as the running ones."""
+    (tmp_path / "one.toml").write_text(MACHINES["one.toml"])
+    net = snnc.Sequential(24, snnc.Dense(16), NORM, snnc.LIF(beta=0.8, threshold=0.5), snnc.Dense(3), snnc.LI(beta=0.9), seed=1)
+    given = {"steps": STEPS, "batch": BATCH, "loss": "ce_mean_membrane", "optimizer": "sgd:0.1", "mode": "drop", "capacity": "10 %"}
+    plan = compile_to_folder(as_graph(net), options(f"poptorch:{tmp_path / 'one.toml'}", **given), tmp_path / "package").plan
+    x = (torch.from_numpy(np.random.default_rng(0).random((BATCH, STEPS, 24))) < 0.3).float()
+    with imported(SimpleNamespace(folder=tmp_path / "package", plan=plan), "spiking_network", "spiking_network.operation") as [network, of]:
+        module, counts = network.SpikingNetwork(), []
+        (norm,) = of.STATISTICS
+        mean, variance = (getattr(module, norm[name]) for name in ("mean", "variance"))
+        counts.append(of.dropped_spikes(module.run(x)[1]))
+        mean.copy_(mean / NORM.momentum)
+        variance.copy_((variance - (1 - NORM.momentum)) / NORM.momentum * (norm["values"] - 1) / norm["values"])
+        counts.append(of.dropped_spikes(module.eval().run(x)[1]))
+    assert counts[0] == counts[1] > 10
 
 
 @pytest.mark.parametrize(
