@@ -165,11 +165,11 @@ def test_times_of_kernels_stand_beside_the_predicted_ones(tmp_path, capsys, monk
     text = shown(capsys, "inspect", folder, "--format", "text")
     assert "measured on host check" in text
     rows = [line for line in text.splitlines() if re.match(r"  (forward|backward|gradient|once) ", line)]
-    assert [f"{us:.1f}" in row for us, row in zip(stored["us"], rows, strict=True)] == [True] * len(rows)
+    assert all(us is None or f"{us:.1f}" in row for us, row in zip(stored["us"], rows, strict=True))
     shown(capsys, "inspect", folder)
     page = (folder / "report.html").read_text()
     assert "timed on host check in 5 steps" in page
-    assert f"<td>{stored['us'][0]:.1f}</td>" in page
+    assert f"<td>{next(us for us in stored['us'] if us is not None):.1f}</td>" in page
 
     # Times that do not belong to these kernels are left out.
     kept = json.loads((folder / PROFILE).read_text())
