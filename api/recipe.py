@@ -1,6 +1,7 @@
 """Recipes: TOML files with training settings, as in ``snnc train build/ --data d.npz --recipe shd.toml``.
 
-The keys of a recipe are the arguments of ``session.fit``. Schedules are written as text; paths are relative to the recipe.
+Most keys are arguments of ``session.fit``. The table ``[data]``, ``validation`` and ``checkpoint_every`` are for ``snnc train`` only.
+Schedules are written as text; paths are relative to the recipe.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ _PATHS: Final = ("best", "log", "tensorboard")
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """Return the checked settings of a recipe; without data settings, ``session.fit(x, y, **read_recipe("shd.toml"))`` accepts them all.
+    """Return the checked settings of a recipe.
 
-    Paths are relative to the folder of the recipe. Only ``snnc train`` uses ``validation`` and the table ``data``, which contain file
-    names, and ``checkpoint_every``, which is a duration.
+    If the recipe sets none of ``data``, ``validation`` and ``checkpoint_every``, which are for ``snnc train`` only, ``session.fit(x, y,
+    **read_recipe("shd.toml"))`` accepts the result. Paths are relative to the folder of the recipe.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The nets of arXiv 2311.04386, with the sizes of its public benchmark scripts.
 
-Sizes, capacities, batches and optimisers: ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
-``jrfinkbeiner/graphcore_snn``. The neuron (:data:`DECAY`, gain ``10 (1 - a)``, threshold 1, hard reset, the reset without gradient)
-and the one-step delay between layers: ``custom_lif_multi_layer/custom_lif_layer_vectorize_transpose``. The gain is part of the
+Sizes, capacities, batches and optimisers are those of ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
+``jrfinkbeiner/graphcore_snn``. The neuron (decay :data:`DECAY`, gain :data:`GAIN`, threshold 1, hard reset without gradient) and the
+one-step delay between layers are those of ``custom_lif_multi_layer/custom_lif_layer_vectorize_transpose``. The gain is part of the
 weights here, which is equivalent.
 """
 
@@ -28,7 +28,7 @@ GAIN: Final = 10.0 * (1.0 - DECAY)
 SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
 WINDOW: Final = (-0.1, math.inf)
-"""Range of the membrane potential minus threshold in which neurons receive a gradient; the second threshold is 0.9 in the logged runs."""
+"""Range of the membrane potential minus threshold in which neurons receive a gradient. The scripts call its lower end, 0.9, the second threshold."""
 READOUT: Final = "readout"
 USABLE_TILES: Final = 1471
 """Tiles of an IPU that the scripts fill; tile 0 is omitted."""
@@ -74,7 +74,10 @@ def capacity_of(neurons: int, activity: float) -> int:
 def published_net(
     name: str, data: Dataset, *, layers: int, per_tile: int, ipus: int, activity: float, batch: int, optimizer: str
 ) -> PublishedNet:
-    """Return a net of the grid with full capacities (n0 = n1 = K); `layers` counts the hidden layers of one IPU."""
+    """Return one net of the scripts' grid, in which every layer sends as many spikes and gradients as its capacity.
+
+    `layers` counts the hidden layers of one IPU.
+    """
     sizes = (*hidden_sizes(layers, per_tile, 0) * (ipus - 1), *hidden_sizes(layers, per_tile, data.classes), data.classes)
     chain = tuple(PublishedLayer(n, capacity_of(n, activity), 0.0, 0.0) for n in sizes)
     return PublishedNet(name, data.inputs, data.capacity, 0.0, chain, data.steps, batch, optimizer).full()
@@ -96,7 +99,7 @@ class ScaledUniform:
 
 
 def weight_limit(multiplier: float, inputs: float) -> float:
-    """Return the limit of the uniform initial weights; the log prints it (0.2558990 for 1466 inputs and multiplier 4)."""
+    """Return the limit of the uniform initial weights; the published log prints 0.2558990 for 1466 inputs and multiplier 4."""
     return multiplier * math.sqrt(6.0 / inputs)
 
 

@@ -32,7 +32,9 @@ class PrintedRule:
     prepared
         Statements in ``double`` that compute the rates from ``lr``, the settings and the shares.
     clipped
-        Statements that compute ``measured``, the value that enters the norm, from ``gradient``.
+        Statements that clip ``gradient`` element by element and assign the result to the variable `measured`.
+    measured
+        Name of the variable whose square enters the norm.
     step
         Statements that update element ``i``.
     clip_norm

@@ -27,20 +27,20 @@ FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "b
 
 @dataclass(frozen=True)
 class Checks:
-    """Optional checks of the emulator; each costs time.
+    """Optional checks and settings of the emulator; checks cost time.
 
     Attributes
     ----------
     bounds
         A vertex that writes outside a field, or to an input, is an error.
     undefined
-        Reading an element that is undefined since ``WriteUndef`` is an error.
+        Reading an element that is undefined after ``WriteUndef`` is an error.
     workers
         It is an error if two workers of a MultiVertex write the same 32-bit word.
     lenient_memory
         Exceeding a tile's memory is only a warning, as in Graphcore's model.
     profile
-        File for the profile (JSON), written when an engine ends.
+        File for the profile (JSON), written when an engine is destroyed.
     """
 
     bounds: bool = False
@@ -86,7 +86,7 @@ def build_program(
     ----------
     sources
         C++ files, the host program first. The others are codelets if they include ``poplar/Vertex.hpp`` and build no graph
-        (or are ``.gp`` tables), else further host code.
+        (or are ``.gp`` files, written by popc), else further host code.
     include, define
         Folders and macros, for host code and codelets.
     flags
@@ -158,7 +158,7 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:
-    """Return an adapted copy of a source: lambdas outside of functions capture nothing, as in older compilers."""
+    """Return a copy of a source in which lambdas outside of functions have no default capture, which older compilers accepted."""
     checked = [*command, "-w", "-fsyntax-only", str(source)]
     errors = subprocess.run(checked, capture_output=True, text=True, check=False).stderr
     changed = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"

@@ -122,7 +122,7 @@ class UnfinishedTrainingError(SessionError, code="SNNC-E536"):
 
 
 class ResumeError(SessionError, code="SNNC-E537"):
-    """A training run cannot be resumed: it was run with other settings or data, or the file does not contain its position."""
+    """A training run cannot be resumed: it was run with other settings or data, or its checkpoint does not say how far it had got."""
 
 
 class CheckpointError(SessionError, code="SNNC-E538"):

@@ -1,4 +1,4 @@
-"""Initial values of states, given by the author's names."""
+"""Initial values of states, given by their names in the model."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from snnc.compiler.losses.weight_rounding import nearest
 
 
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
-    """Return initial values as (population id, canonical state or output buffer) -> [B, n].
+    """Return initial values as (population id, state or output buffer) -> [B, n].
 
-    `given` maps the author's names to numbers, or to arrays for one sample or for all samples.
+    `given` maps names of states in the model to numbers, or to arrays for one sample or for all samples.
 
     Values of float16 states are rounded. A state that delayed connections also read is set in the population and in the output buffer. If
     states are parts of an array, such as ``state[0]`` and ``state[1]``, the whole array ``state`` may be given.
@@ -59,7 +59,7 @@ def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shap
     parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(
-            f"the initial state {name!r} has shape {list(shape)}, which does not contain {', '.join(parts)}; give it as in the file."
+            f"the initial state {name!r} has shape {list(shape)}, but its parts are {', '.join(parts)}; give it the shape that it has in the model file."
         )
     raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
 
@@ -71,7 +71,7 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Return the canonical state and the output buffer that contain the value `name`, a canonical state or an author's port."""
+    """Return the state and the output buffer, if there is one, that contain the value `name`: a state's internal name, or a port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

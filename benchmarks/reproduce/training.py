@@ -1,4 +1,4 @@
-"""Train small networks for rows on the CPU of this machine, with synthetic pen strokes instead of N-MNIST and MNIST."""
+"""Train small networks on this machine's CPU for figures of the papers, with synthetic pen strokes instead of N-MNIST and MNIST."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WIDTH: Final = 256
 """Neurons of a hidden layer."""
 CODE_BATCH: Final = 64
 CURVE_STEPS: Final = 10
-"""T of the learning curves."""
+"""Time steps of the learning curves."""
 EVENT_STEPS, EVENT_BATCH = 20, 48
 WIDE, NARROW = -99.0, -0.1
-"""Second threshold of the published schedule, relative to the threshold: at the start, and at the end."""
+"""Lower end of the gradient window, relative to the threshold, at the start and at the end of the schedule of arXiv 2311.04386."""
 PRESSURE: Final = 3.0
 """Factor of the regulariser that bounds rates; it is divided by the bound itself."""
 
@@ -74,7 +74,10 @@ def train_neuron_model(model: str, seeds: int, samples: int = 960, epochs: int =
 
 
 def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
-    """Train `layers` hidden layers by the published recipe, each sending at most `percent`; return the accuracies of each seed."""
+    """Train a network with `layers` hidden layers as arXiv 2311.04386 does; return an accuracy for each seed.
+
+    In a step, at most `percent` % of the neurons of a layer send spikes (None: no limit).
+    """
     x, y = strokes(samples, 1, EVENT_STEPS)
     test_x, test_y = strokes(TEST, 2, EVENT_STEPS)
     names = _hidden(layers)
@@ -93,12 +96,14 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
 
 
 def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity, with or without rates bounded to the share `bound`; return the capacity that would have dropped no spike.
+    """Train without a capacity and record the spikes of each layer: the most in a step are the capacity that would have dropped none.
+
+    Rates are bounded to the share `bound` by a regulariser, unless it is None.
 
     Returns
     -------
     dict
-        ``largest`` and ``mean`` spikes of a layer in a step and sample after 0 to `epochs` epochs, % of its neurons, by layer;
+        ``largest`` and ``mean``: for each layer, the spikes per step and sample in % of its neurons, before training and after each epoch;
         ``accuracy`` after each epoch.
     """
     x, y = strokes(samples, 1, EVENT_STEPS)

@@ -12,7 +12,7 @@ Wire: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Links:
-    """Connections between the chips, which are numbered across machines (boards, servers).
+    """Connections between the chips of a target. In this class, a *machine* is one board or server; chips are numbered across machines.
 
     Attributes
     ----------

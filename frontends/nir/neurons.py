@@ -152,7 +152,10 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 
 
 def _firing(update: str, firing: Firing) -> str:
-    """Return the equations of a spiking neuron; they avoid ``r``, Firing's name for the previous spike, which is a parameter here."""
+    """Return the equations of a spiking neuron.
+
+    Those with a delayed reset are written here: :meth:`Firing.equations` calls the previous spike ``r``, in NIR the resistance.
+    """
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))
     return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"

@@ -111,7 +111,7 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 
 
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
-    """Move many vertices at once as long as that reduces the cut, as Fiduccia and Mattheyses (1982) do, but without buckets."""
+    """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982)."""
     random = np.random.default_rng(seed)
     best, least = part, graph.cut(part, parts)
     share = 0.5

@@ -1,6 +1,6 @@
-"""Work of a relay's workers in a superstep; all workers of a tile share its samples.
+"""Work of a relay's workers in a superstep: they search spike masks and write windows (see ``docs/reference/terms.md``).
 
-Each worker searches an equal share of the mask units of all samples; a new *piece* begins where a sample begins.
+All workers of a tile share its samples. Each searches an equal share of the mask words, cut into *pieces* at the boundaries of samples.
 The results are then merged piece by piece. Words of windows are copied by the workers in turn.
 """
 
@@ -66,8 +66,9 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 class RelayWork:
     """Cycles of the slowest worker in one run of a relay.
 
-    `always` applies to every iteration, `compacting` to one after a step of the source, `shown` (by bus) while a bus carries a step.
-    Each is a number, or an array over numbers of samples. `runs` are the loops of these cycles, with the values of their amounts.
+    `always` applies to every iteration, `compacting` only to an iteration that follows a step of the source, and `shown` (by bus) to those
+    in which a bus carries a step. Each value is a number, or an array over numbers of samples. `runs` are the loops that take these
+    cycles, with their trip counts.
     """
 
     always: Any
@@ -111,7 +112,10 @@ def _found_fraction(problem: MappingProblem, source: BusSource) -> float:
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Return the work of writing windows; forward, if `rows` is not None, the relay first stores the step that the population finished."""
+    """Return the work of writing windows.
+
+    In the forward pass, if `rows` is not None, the relay first stores the step that the population has finished.
+    """
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -203,7 +207,7 @@ def copied_words(ids: float, width: int) -> float:
 
 
 def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any, *, first: bool = False) -> Any:
-    """Return the expected worker cycles to copy the stored steps that a relay has yet to send, to or from a boundary.
+    """Return the expected worker cycles to copy the stored steps that a relay has not sent yet, at a boundary between two segments.
 
     The `first` boundary, before step 0, stores none of these steps.
     """

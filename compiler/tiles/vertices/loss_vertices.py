@@ -11,18 +11,18 @@ from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
-_RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
+_RECORDS: Final = run("input", "float", "records", "Recorded outputs of the sample: class c at step t is element offset[c] + t * stride[c].")
 _PLACES: Final = (
     run("input", "unsigned", "offset", "Offset of the records of each class."),
     run("input", "unsigned", "stride", "Elements from one step of a class to the next."),
 )
-_SIZES: Final = (constant("steps", "Steps.", "int"), constant("classes", "Classes."))
+_SIZES: Final = (constant("steps", "Number of steps.", "int"), constant("classes", "Number of classes."))
 _SUM: Final = (
     run("input", "float", "losses", "The losses of all samples."),
     one("output", "float", "total", "Their sum."),
     constant("count", "Number of losses."),
 )
-_TARGETS: Final = run("input", "float", "targets", "The targets of the sample; with targets of every step, step by step.")
+_TARGETS: Final = run("input", "float", "targets", "The targets of the sample; if each step has its own, those of step 0 first.")
 
 
 def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
@@ -42,14 +42,14 @@ def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
 
 
 def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bool = False) -> VertexSpec:
-    """Return the vertex that computes the loss of a sample, and the adjoints of its records, which may be scaled."""
+    """Return the vertex that computes the loss of a sample and the adjoints of its records; with `scaled`, these are multiplied by the loss scale."""
     fields = (
         *(_scores(loss, written=False) if loss.scores else ()),
         *((_RECORDS,) if loss.reads_steps else ()),
         *_PLACES,
         _TARGETS if loss.columns else one("input", "int", "label", "The class of the sample."),
         run("output", "float", "adjoint", "Adjoints of the records, in the layout of the records."),
-        run("output", "float", "loss", "Sum over the steps of each worker." if loss.reads_steps else "The loss of the sample."),
+        run("output", "float", "loss", "The loss of each worker's steps." if loss.reads_steps else "The loss of the sample."),
         *_SIZES,
         *((LOSS_SCALE,) if scaled else ()),
     )

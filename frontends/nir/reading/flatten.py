@@ -45,7 +45,7 @@ def flatten(graph: NirGraph) -> Flat:
     Raises
     ------
     NirError
-        An edge is invalid, or a nested graph has several inputs or outputs.
+        An edge is invalid, a nested graph with edges does not have exactly one Input and one Output, or a node is not connected.
     """
     flat = Flat()
     _inline(graph, flat, outermost=True)
@@ -133,7 +133,7 @@ def _add_ends(flat: Flat) -> None:
 def _end_node(kind: str, name: str, flat: Flat) -> str:
     end = unused_name(f"{kind.lower()}_{name}", flat.nodes)
     flat.nodes[end] = NirNode(end, kind)
-    flat.notes.append(f"{name!r} has no {kind} in the file; it became the network's {kind.lower()} {end!r}, as in the nir package.")
+    flat.notes.append(f"{name!r} has no {kind} in the file; snnc added the {kind.lower()} {end!r}, as the nir package does.")
     return end
 
 

@@ -33,7 +33,7 @@ class Run:
     handlers
         Handler of each operator.
     step
-        Number of this step, if the file is a single step.
+        Number of the time step, if the file describes one time step and is flattened once for each; part of the names of its tensors.
     watch
         Names of tensors of nested graphs to record in `seen`, by name and iteration.
     """

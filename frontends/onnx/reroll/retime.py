@@ -1,6 +1,6 @@
-"""Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until none of them reads the future.
+"""Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until no delay is negative.
 
-Every cycle then has a delay. Shifts are needed because a class may have been assigned to the step after the one it belongs to (a reset
+Shifts are needed because a class may have been assigned to the step after the one it belongs to (a reset
 reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
 """
 
@@ -25,7 +25,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     classes, results
         The rolled-up classes, and the operands of the results.
     aligned
-        Whether to count the steps of each class from its first one in the file, as far as the delays allow.
+        Whether the first step of each class in the file becomes step 0, unless a delay would become negative.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step of a class in the file, but not before the inputs that it reads."""
+    """Return the first step of a class in the file, but at most the smallest delay of the inputs that it reads."""
     shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
     return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
