@@ -28,7 +28,8 @@ GAIN: Final = 10.0 * (1.0 - DECAY)
 SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
 WINDOW: Final = (-0.1, math.inf)
-"""Range of the membrane potential minus threshold in which neurons receive a gradient. The scripts call its lower end, 0.9, the second threshold."""
+"""Range of the membrane potential minus threshold in which neurons receive a gradient. The scripts call its lower end (here 0.9 in
+absolute terms) the second threshold."""
 READOUT: Final = "readout"
 USABLE_TILES: Final = 1471
 """Tiles of an IPU that the scripts fill; tile 0 is omitted."""

@@ -76,7 +76,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         name = info.filename.removesuffix(_SUFFIX)
         if info.compress_type not in _METHODS:
             raise DataFileError(
-                f"{str(self._path)!r} cannot be read as an npz archive: {name!r} uses a compression method that snnc does not read; save it with numpy.savez or savez_compressed."
+                f"{str(self._path)!r} cannot be read as an npz archive: {name!r} uses a compression method that snnc does not read; "
+                "save it with numpy.savez or savez_compressed."
             )
         most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
         if info.file_size > most:

@@ -59,7 +59,8 @@ def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shap
     parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(
-            f"the initial state {name!r} has shape {list(shape)}, but its parts are {', '.join(parts)}; give it the shape that it has in the model file."
+            f"the initial state {name!r} has shape {list(shape)}, but its parts are {', '.join(parts)}; "
+            "give it the shape that it has in the model file."
         )
     raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
 
@@ -71,7 +72,7 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Return the state and the output buffer, if there is one, that contain the value `name`: a state's internal name, or a port of the model."""
+    """Return the state and the output buffer, if any, that contain the value `name`: a state's internal name, or a port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

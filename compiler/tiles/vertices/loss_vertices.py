@@ -11,7 +11,7 @@ from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
-_RECORDS: Final = run("input", "float", "records", "Recorded outputs of the sample: class c at step t is element offset[c] + t * stride[c].")
+_RECORDS: Final = run("input", "float", "records", "Recorded outputs of the sample: class c at step t is offset[c] + t * stride[c].")
 _PLACES: Final = (
     run("input", "unsigned", "offset", "Offset of the records of each class."),
     run("input", "unsigned", "stride", "Elements from one step of a class to the next."),
@@ -42,7 +42,7 @@ def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
 
 
 def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bool = False) -> VertexSpec:
-    """Return the vertex that computes the loss of a sample and the adjoints of its records; with `scaled`, these are multiplied by the loss scale."""
+    """Return the vertex that computes the loss of a sample and the adjoints of its records; `scaled` multiplies these by the loss scale."""
     fields = (
         *(_scores(loss, written=False) if loss.scores else ()),
         *((_RECORDS,) if loss.reads_steps else ()),
