@@ -101,6 +101,7 @@ def test_batch_normalisation_of_spikingjelly_trains_as_in_the_module(target, nor
         np.testing.assert_allclose(outputs, net(torch.tensor(x.swapaxes(0, 1).copy())).numpy(), atol=1e-4)
 
 
+@pytest.mark.wide
 def test_dropout_of_spikingjelly_trains_as_in_the_module_with_the_same_masks():
     x, y = data()
     before = {name: t.clone().numpy() for name, t in jelly(layer.Dropout(0.4)).state_dict().items()}
@@ -194,6 +195,7 @@ def test_a_module_of_snntorch_trains_with_dropout_and_batch_normalisation(outsid
             np.testing.assert_allclose(ours[name], wanted.detach().numpy(), atol=1e-4, rtol=1e-4, err_msg=name)
 
 
+@pytest.mark.wide
 def test_without_train_the_module_is_that_after_eval():
     graph = snnc.from_torch(jelly(layer.Dropout(0.4)), torch.zeros(4, 1, 2, 6, 6), steps=STEPS)
     assert not [name for name, p in graph.of_type(Population) if is_batch_norm(p.model)]
