@@ -208,7 +208,7 @@ def test_missing_ends_are_added_as_the_nir_package_does(tmp_path):
     nodes = {"fc": linear(3, 2), "lif": lif()}
     graph = load_nir(write(tmp_path / "m.nir", nodes, [("fc", "lif")]))
     assert set(graph.names) == {"input_fc", "fc", "lif", "output_lif"}
-    assert sum("as in the nir package" in text for text in graph.assumptions) == 2
+    assert sum("as the nir package does" in text for text in graph.assumptions) == 2
 
 
 def test_arrays_are_read_as_vectors_where_the_file_forgot_to_flatten(tmp_path):
