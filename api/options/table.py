@@ -163,7 +163,7 @@ RULES: Final[Mapping[str, Rule]] = {
         default="float32",
         values={
             "tf32": "only programs for GPUs round the factors of products to the 11 bits of tf32",
-            "bfloat16": "this target computes in float32; machines store states as float16",
+            "bfloat16": "this target computes in float32 and stores no numbers as bfloat16",
             "float16": "this target computes in float32",
         },
         instead="this target computes in float32",

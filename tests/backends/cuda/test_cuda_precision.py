@@ -117,7 +117,7 @@ def uneven(program):
     return inputs, labels
 
 
-@pytest.mark.representative("wide-bfloat16", "recurrent-float16")
+@pytest.mark.representative("recurrent-float16")
 @pytest.mark.parametrize("precision", HALVES)
 @pytest.mark.parametrize("name", ["wide", "recurrent", pytest.param("delayed", marks=pytest.mark.wide)])
 def test_training_is_that_of_rounded_factors_and_a_rounded_past(name, precision, rounding_reference):

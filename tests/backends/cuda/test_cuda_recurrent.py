@@ -51,7 +51,7 @@ def agrees(said):
     return said["wrong"] == 0 and said["fired"] > 0 and said["v"] < 1e-6 and said["deltas"] < 1e-5
 
 
-@pytest.mark.representative("0-1-*")
+@pytest.mark.wide
 @pytest.mark.parametrize("order", ["", "backwards"])
 @pytest.mark.parametrize("delay", [1, 2])
 @pytest.mark.parametrize("shape", [0, 1])

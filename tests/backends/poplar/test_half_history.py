@@ -7,7 +7,7 @@ from half_projects import CASES, predicted_and_emulated, project
 from snnc.report.profile import read_profile
 
 
-@pytest.mark.representative("streamed")
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients_equal_those_of_the_reference_that_rounds_too(name):
     case = project(name)

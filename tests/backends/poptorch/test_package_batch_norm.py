@@ -97,7 +97,7 @@ def assert_same(case, module, wanted):
         np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=case.program.parameters[name].label)
 
 
-@pytest.mark.representative("dense", "convolutions")
+@pytest.mark.representative("dense")
 @pytest.mark.parametrize("name", CASES)
 def test_updates_running_statistics_and_inference_are_those_of_the_reference(name):
     case, updates = package(name), 20 if name in ("dense", "convolutions") else 4

@@ -159,6 +159,7 @@ def test_sparse_weights_that_do_not_learn_become_dense_ones(trains):
     np.testing.assert_allclose(before, after, rtol=1e-12)
 
 
+@pytest.mark.wide
 def test_the_emulator_runs_a_frozen_sparse_network_and_trains_around_it(tmp_path):
     net = snnc.Network(seed=1)
     spikes, hidden, readout = net.input(12), net.population(8, snnc.LIF(beta=0.9)), net.population(3, snnc.LI(beta=0.9))

@@ -82,6 +82,7 @@ def test_most_of_these_networks_have_parts_and_relays_among_them():
     assert sum(any(".relay" in p.label for p in f.split.populations) for f in found) > 8
 
 
+@pytest.mark.wide
 def test_a_network_with_views_is_planned_in_parts_for_a_machine():
     graph = network(4)
     with snnc.compile(graph, target="reference", steps=6, batch=2) as reference:

@@ -68,6 +68,7 @@ def part(found, name):
 
 
 @pytest.mark.wide
+@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_processes_train_as_one_that_sees_whole_batches(trained, name):
     values, losses = fitted(name, **{"accumulate": 1})
@@ -83,12 +84,14 @@ def test_processes_train_as_one_that_sees_whole_batches(trained, name):
 
 
 @pytest.mark.wide
+@pytest.mark.wide
 def test_the_same_processes_give_the_same_bits_again(trained):
     first = trained[0][0]
     for label, value in part(first, "again").items():
         np.testing.assert_array_equal(value, first[f"learned neurons/{label}"], err_msg=label)
 
 
+@pytest.mark.wide
 def test_processes_can_be_told_to_train_by_themselves(trained):
     for seed, found in enumerate(trained[0]):
         values, _ = fitted("learned neurons", seed=seed)
@@ -96,6 +99,7 @@ def test_processes_can_be_told_to_train_by_themselves(trained):
             np.testing.assert_array_equal(value, values[label], err_msg=label)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("what", "said"),
     [

@@ -268,6 +268,7 @@ def test_a_training_without_a_window_argument_keeps_that_of_the_session():
     assert session.engine.get_parameters()["p0_window_low"] == np.float32(-0.5)
 
 
+@pytest.mark.wide
 def test_windows_on_a_machine_come_back_in_windows_too():
     widest, narrow = (-1.0, math.inf), (-0.2, math.inf)
     wanted = ReferenceEngine(program_of(narrow))

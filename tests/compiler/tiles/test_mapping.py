@@ -116,6 +116,7 @@ def test_a_population_that_needs_several_chips_spans_them() -> None:
     assert plan.chips_used > 1
 
 
+@pytest.mark.wide
 def test_the_number_of_chips_can_be_given() -> None:
     plan = make_plan(chain(64, 300, 300, 10), small(200, chips=4), steps=20, batch=8, chips=2, effort=EFFORT)
     check(plan)

@@ -114,6 +114,7 @@ def test_a_convolution_to_a_group_gives_each_node_its_channels():
     np.testing.assert_allclose(run(net, x), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.wide
 def test_a_machine_trains_connections_to_groups_and_to_parts():
     found = []
     for target in ("reference", "gc200"):
