@@ -48,7 +48,6 @@ def moment_of(name, moments):
     return next((moment for moment, pattern in CODES.items() if moment in moments and re.match(pattern, name)), None)
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(("text", "tiles", "chips"), CASES)
 def test_bytes_cycles_and_memory_of_targets_are_those_of_the_emitted_program(tmp_path, text, tiles, chips):
     plan, emulated = trained(tmp_path, text, tiles, chips)
