@@ -13,6 +13,8 @@ DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's fo
 """Label of each synthetic data set."""
 SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
 """Capacity of each training by the published schedule, % of a hidden layer."""
+WIDTHS: Final = [1024, 512, 256]
+"""Neurons of the hidden layers of the paper; rows without widths have these."""
 NARROW: Final = "10 %, -0.1 from the start"
 DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
 
@@ -37,12 +39,15 @@ class TrainingRuns:
 
 
 def sparse_runs(data: str) -> dict[str, TrainingRuns]:
-    """Return the runs of each training on the test samples of a data set; of several learning rates, the one with the most seeds."""
+    """Return the runs of each training on the test samples of a data set, with hidden layers of :data:`WIDTHS`.
+
+    Of several learning rates, the one with the most seeds is used.
+    """
     stored = stored_results("sparse-training")
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in stored.rows:
         setting = row.get("setting", {})
-        if row["data"] == data and not setting.get("validation", False):
+        if row["data"] == data and not setting.get("validation", False) and setting.get("widths", WIDTHS) == WIDTHS:
             groups.setdefault(row["training"], {}).setdefault(str(setting.get("rate", "0.001")), []).append(row)
     found = {}
     for training, by_rate in groups.items():

@@ -28,7 +28,7 @@ from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, s
 from snnc.benchmarks.reproduce.gpu_steps import GPU, gpu_row, predict_gpu_step
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.rows_file import RowsFile
-from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
+from snnc.benchmarks.reproduce.sparse_runs import SHARES, TrainingRuns, sparse_runs
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 from snnc.benchmarks.reproduce.work import run_row
 from snnc.compiler.losses import parse_loss
@@ -155,6 +155,13 @@ def test_accuracy_and_convergence_are_answered_from_stored_runs(monkeypatch):
     monkeypatch.setattr(claims, "sparse_runs", lambda data: {"dense": good, "1 %": low})
     assert [answer_to(f, {})["answer"] for f in ("accuracy", "convergence-strokes")] == ["not reproduced", "reproduced"]
     assert "1 %: 3.0" in answer_to("accuracy", {})["why"]
+
+
+def test_a_curve_of_training_has_runs_of_one_network():
+    runs = {training: sparse_runs("words")[training] for training in SHARES}
+    assert {len(run.accuracy) for run in runs.values()} == {5}
+    below = [runs["dense"].mean[-1] - runs[training].mean[-1] for training in ("10 %", "5 %", "1 %")]
+    assert below == pytest.approx([1.2, 1.9, 3.3], abs=0.05)  # docs/explanation/gradient-window.md
 
 
 def test_epochs_are_counted_until_accuracy_stays_near_its_end():
