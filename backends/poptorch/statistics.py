@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.vertices.statistics import moments_name
 from snnc.backends.runtime.errors import NormalisationError
@@ -29,11 +27,6 @@ class PackagedNorm:
         """Names of the running mean and variance."""
         return self.layer.parameters[MEAN], self.layer.parameters[VARIANCE]
 
-    @property
-    def shared(self) -> tuple[int, ...]:
-        """Dimensions of the layer that share their statistics."""
-        return tuple(axis - 2 for axis in self.layer.axes if axis > 1)
-
     def template_data(self) -> Body:
         """Return the data for ``network.hpp``: the names in the order of `Normalisation` in C++."""
         layer = self.layer
@@ -44,14 +37,13 @@ class PackagedNorm:
             "level": layer.level,
             "passed": layer.adjoint is not None,
             "shape": layer.shape,
-            "shared": self.shared,
+            "shared": layer.shared,
             "population": layer.population,
             "moments": moments_name(self.output),
         }
 
     def description(self, program: StepProgram, samples: int) -> Body:
         """Return the description for ``network.json``; `samples`: steps times samples of a micro-batch."""
-        shape, shared = self.layer.shape, self.shared
         mean, variance = self.running
         momentum = float(program.parameters[self.layer.parameters[MOMENTUM]].value.reshape(-1)[0])
         return {
@@ -59,7 +51,7 @@ class PackagedNorm:
             "mean": mean,
             "variance": variance,
             "momentum": momentum,
-            "values": samples * int(np.prod([shape[axis] for axis in shared], dtype=int)),
+            "values": self.layer.values_per_channel(samples),
         }
 
 
@@ -92,8 +84,8 @@ def check_packaged(program: StepProgram, samples: int) -> None:
                 "[steps, batch, neurons], which the host computes between passes, but PopTorch calls the operation only once. Use "
                 "statistics over all steps (each_step=False), or compile for the machine itself."
             )
-        if samples == 1 and all(layer.shape[axis - 2] == 1 for axis in layer.axes if axis > 1):
-            raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
+        if samples:  # the sizes are known
+            layer.require_two_values(layer.values_per_channel(samples))
 
 
 def without_statistics(assembly: Assembly) -> None:

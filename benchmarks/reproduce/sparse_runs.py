@@ -14,7 +14,7 @@ DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's fo
 SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
 """Capacity of each training by the published schedule, % of a hidden layer."""
 WIDTHS: Final = [1024, 512, 256]
-"""Neurons of the hidden layers of the paper; rows without widths have these."""
+"""Neurons of the hidden layers that the figures show; rows without widths have these."""
 NARROW: Final = "10 %, -0.1 from the start"
 DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
 

@@ -111,11 +111,17 @@ void softmaxTo(Graph &graph, const Tensor &in, const Tensor &out, const Grid &gr
   }
 }
 
-void requireBlocks(const Tensor &t, const std::vector<unsigned char> &sparsity, const Grid &grid, const std::string &name) {
+/// Checks the arguments of a function and returns the grid of its blocks.
+Grid checked(Graph &graph, const std::vector<Tensor> &lists, const std::array<int, 2> &dim, const std::array<int, 2> &blockSize,
+             const std::vector<unsigned char> &sparsity, const std::string &name) {
+  start(graph, {}, name);
+  const Grid grid = gridOf(dim, blockSize, sparsity, name);
   std::size_t blocks = 0;
   for (unsigned char c : sparsity)
     blocks += c != 0;
-  requireMatrix(t, {blocks, grid.elements()}, name + ": the list of blocks");
+  for (const Tensor &t : lists)
+    requireMatrix(t, {blocks, grid.elements()}, name + ": the list of blocks");
+  return grid;
 }
 
 } // namespace
@@ -124,9 +130,7 @@ Tensor bsSoftmax(Graph &graph, Tensor t, const std::array<int, 2> &dim, const st
                  const std::vector<unsigned char> &sparsity, SubBlockMask mask, unsigned numGroups, Sequence &prog,
                  const DebugContext &context) {
   const std::string name = contextName(context, "bsSoftmax");
-  start(graph, {}, name);
-  const Grid grid = gridOf(dim, blockSize, sparsity, name);
-  requireBlocks(t, sparsity, grid, name);
+  const Grid grid = checked(graph, {t}, dim, blockSize, sparsity, name);
   const Tensor out = linear(graph, t.elementType(), t.shape(), name + "/Out");
   softmaxTo(graph, t, out, grid, sparsity, mask, numGroups, prog, name);
   return out;
@@ -136,9 +140,7 @@ void bsSoftmaxInPlace(Graph &graph, Tensor t, const std::array<int, 2> &dim, con
                       const std::vector<unsigned char> &sparsity, SubBlockMask mask, unsigned numGroups, Sequence &prog,
                       const DebugContext &context) {
   const std::string name = contextName(context, "bsSoftmax");
-  start(graph, {}, name);
-  const Grid grid = gridOf(dim, blockSize, sparsity, name);
-  requireBlocks(t, sparsity, grid, name);
+  const Grid grid = checked(graph, {t}, dim, blockSize, sparsity, name);
   softmaxTo(graph, t, t, grid, sparsity, mask, numGroups, prog, name);
 }
 
@@ -146,10 +148,7 @@ Tensor bsSoftmaxGrad(Graph &graph, Tensor sparseOut, Tensor sparseOutGrad, const
                      const std::array<int, 2> &blockSize, const std::vector<unsigned char> &sparsity, Sequence &prog,
                      const DebugContext &context) {
   const std::string name = contextName(context, "bsSoftmaxGrad");
-  start(graph, {}, name);
-  const Grid grid = gridOf(dim, blockSize, sparsity, name);
-  requireBlocks(sparseOut, sparsity, grid, name);
-  requireBlocks(sparseOutGrad, sparsity, grid, name);
+  const Grid grid = checked(graph, {sparseOut, sparseOutGrad}, dim, blockSize, sparsity, name);
   const Tensor result = linear(graph, sparseOut.elementType(), sparseOut.shape(), name + "/Out");
   for (const auto &[count, rows] : rowsOf(grid, sparsity)) {
     const Tensor y = dense(sparseOut, rows, grid), gradient = dense(sparseOutGrad, rows, grid);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,26 @@ class NormLayer:
     axes: tuple[int, ...]
     inputs: tuple[str, ...]
     adjoint: str | None
+
+    @property
+    def shared(self) -> tuple[int, ...]:
+        """Dimensions of `shape` that share their statistics."""
+        return tuple(axis - 2 for axis in self.axes if axis > 1)
+
+    def values_per_channel(self, samples: int) -> int:
+        """Return the number of values of a channel; `samples`: steps times samples of a batch."""
+        return samples * math.prod(self.shape[axis] for axis in self.shared)
+
+    def require_two_values(self, count: int) -> None:
+        """Raise an error if a channel has fewer than two values in a batch.
+
+        Raises
+        ------
+        NormalisationError
+            The variance of a single value is not defined.
+        """
+        if count < 2:
+            raise NormalisationError(f"{self.label!r} has one value per channel in a batch; statistics need two or more.")
 
 
 def trains_normalised(program: StepProgram) -> bool:

@@ -151,8 +151,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
                 count = math.prod(x.shape[axis] for axis in layer.axes)
                 mean, variance = _moments(x, layer.axes)
             update.counts[layer.output] = count
-            if count < 2:
-                raise NormalisationError(f"{layer.label!r} has one value per channel in a batch; statistics need two or more.")
+            layer.require_two_values(count)
             eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
                 now = running[layer.parameters[name]].astype(np.float64)

@@ -154,7 +154,7 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: Bools) -> None:
-    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is no separate fragment."""
+    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is not a separate fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)

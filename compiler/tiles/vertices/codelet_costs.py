@@ -84,7 +84,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
-# The instructions behind each coefficient, and their number:
+# Instructions that each coefficient counts:
 # A connection: its fields 8; a dense one also the call, the position of the last column, and the jump to the loop for its columns: 16 more.
 # A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
 # For each column of the sweep, forward: load and store the sum, 2; backward: load the delta, 1.
