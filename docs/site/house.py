@@ -25,22 +25,22 @@ import grimp, json
 graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=None)
 print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
 """
+"""Program that prints the imports of the package as JSON; a separate process runs it."""
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
 """Pixels of the picture: width of a box, gap between boxes, height of a box, and height of the lines between two rows."""
 PAGE = """# A map of the code
 
-For developers: the packages of the code, their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a package, and
-[decision 26](decisions/0026-rooms.md) gives the reasons for this division.
+For developers: the packages of the code, their purposes and their imports. [Decision 26](decisions/0026-rooms.md) gives the reasons for this division.
 
 ![The four subpackages of snnc. The packages of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a subpackage drawn above it. The tables below list every package and what it imports.](images/house.svg)
 
-Each coloured area is a subpackage of `snnc`. A line inside an area connects a package with one below that it imports; it is omitted if a path of other lines connects them. Arrows between areas are imports, too. `docs/site/house.py`
-writes the picture and the tables from the imports in the code; a test compares them with the code, and import contracts in `pyproject.toml` enforce the directions.
+Each coloured area is a subpackage of `snnc`. A line inside an area leads from a package down to one that it imports; it is omitted if other lines already connect the two. Arrows between areas are imports, too. `docs/site/house.py`
+writes the picture and the tables from the imports in the code; import contracts in `pyproject.toml` enforce the directions.
 """
 
 
 def area_of(module: str) -> tuple[str, str]:
-    """The area of a module, and its package there."""
+    """Return the area of a module, and its package in that area."""
     parts = module.split(".")[1:]
     if parts[:1] and parts[0] in AREAS:
         return parts[0], parts[1] if len(parts) > 1 else "(package)"
@@ -48,7 +48,7 @@ def area_of(module: str) -> tuple[str, str]:
 
 
 def imports() -> list[tuple[str, str]]:
-    """All imports between modules of snnc in this checkout."""
+    """Return all imports between modules of snnc in this checkout, as pairs (importing module, imported module)."""
     with tempfile.TemporaryDirectory() as folder:
         link_package(Path(folder))
         done = subprocess.run([sys.executable, "-P", "-c", READ], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
@@ -56,7 +56,7 @@ def imports() -> list[tuple[str, str]]:
 
 
 def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
-    """The packages, as (area, package), with an edge from each package to each package that it imports."""
+    """Return the graph of packages: nodes are (area, package), edges lead to imported packages."""
     graph = nx.DiGraph()
     for a, b in found:
         one, other = area_of(a), area_of(b)
@@ -68,7 +68,7 @@ def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
 
 
 def purpose(area: str, package: str) -> str:
-    """The first paragraph of a package's docstring, as Markdown."""
+    """Return the first paragraph of a package's docstring, as Markdown."""
     place = ROOT / area / package
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
@@ -76,7 +76,7 @@ def purpose(area: str, package: str) -> str:
 
 
 def levels(graph: nx.DiGraph) -> list[list[str]]:
-    """The packages of one area by level: each package is above all packages that it imports."""
+    """Return the packages of one area in rows, from the top: each package is above all packages that it imports."""
     height = {}
     for package in reversed(list(nx.lexicographical_topological_sort(graph))):
         height[package] = max((height[other] + 1 for other in graph.successors(package)), default=0)
@@ -84,7 +84,7 @@ def levels(graph: nx.DiGraph) -> list[list[str]]:
 
 
 def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
-    """One area as SVG, and its height."""
+    """Draw one area. Return its SVG elements and its height."""
     inside = nx.DiGraph()
     inside.add_nodes_from(package for f, package in graph if f == area)
     inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == area)
@@ -106,7 +106,7 @@ def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: flo
 
 
 def picture(graph: nx.DiGraph) -> str:
-    """The map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
+    """Return the map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
     wide = 1200.0
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
@@ -134,7 +134,7 @@ def picture(graph: nx.DiGraph) -> str:
 
 
 def page(graph: nx.DiGraph) -> str:
-    """The page with a table for each area."""
+    """Return the page, with a table for each area."""
     lines = [PAGE]
     for area in AREAS:
         lines += [f"## {area}", "", "| package | what it is | imports |", "|---|---|---|"]
@@ -146,6 +146,6 @@ def page(graph: nx.DiGraph) -> str:
 
 
 if __name__ == "__main__":
-    house = packages(imports())
-    (ROOT / "docs" / "map.md").write_text(page(house), encoding="utf-8")
-    (ROOT / "docs" / "images" / "house.svg").write_text(picture(house), encoding="utf-8")
+    graph = packages(imports())
+    (ROOT / "docs" / "map.md").write_text(page(graph), encoding="utf-8")
+    (ROOT / "docs" / "images" / "house.svg").write_text(picture(graph), encoding="utf-8")
