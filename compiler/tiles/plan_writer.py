@@ -82,9 +82,9 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Return the bytes that the host sends: inputs of all steps (with segments, some repeatedly) and, in training, all targets.
+    """Return the bytes that the host sends: inputs of all steps (some repeatedly with segments) and, in training, all targets.
 
-    A caller whose loss is external sends the adjoint of the output instead.
+    If the loss is external, its caller sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
     each = LABEL_BYTES * problem.training

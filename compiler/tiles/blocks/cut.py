@@ -36,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts as arrays [cuts, 1]; results computed with these arrays are [cuts, numbers of neurons]."""
+    """Several cuts as arrays [cuts, 1]; with an array of numbers of neurons, results have the shape [cuts, numbers of neurons]."""
 
     replicas: Ints
     columns: Ints

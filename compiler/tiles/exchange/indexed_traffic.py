@@ -23,8 +23,8 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
-    A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
-    connection reads anyway cost nothing.
+    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
+    populations share rows, and rows that a dense connection reads anyway cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -55,7 +55,7 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add the rows of the target of `links` that the tiles of `reader` read, each once."""
+    """Add the rows that tiles of `reader` read from the target of `links`; a tile reads each row once."""
     writer = layout.ranges[links[0].target]
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
@@ -79,7 +79,7 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
 
 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
-    """Return the tile (as an index in a replica) and the target of every row that a tile reads, without repetitions."""
+    """Return every pair of a tile (as an index in a replica) and a row that it reads, without repetitions."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     outputs, found = links[0].outputs, []
     for link in links:
@@ -136,9 +136,9 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
+    """Add, after U1, the elements of `size` bytes that column groups of targets and sources copy from owners; return whether any exist.
 
-    The bytes that tiles copy from themselves are added to `stays`.
+    Bytes that a tile copies within its own memory are added to `stays`.
     """
     copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
     for found in copied:
@@ -154,7 +154,7 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: Bools) -> None:
-    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is not a separate fragment."""
+    """Add the pieces that tiles `origin` send to tiles `to`; a `joined` piece belongs to the fragment of the previous piece."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)
@@ -168,7 +168,7 @@ class OwnedWork(NamedTuple):
     tiles, elements
         Tile of the owner, and number of elements that it owns.
     pieces, values
-        Number of pieces of gradients that it sums, and number of their elements.
+        Number of pieces of gradients that the owner sums, and total number of elements in these pieces.
     half
         Whether the elements are float16.
     places
@@ -208,7 +208,7 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
-    """Return the tiles of owners, and estimates for each: its elements, the pieces that it sums, and their elements."""
+    """Return the tiles of owners, and estimates of `elements`, `pieces` and `values` of :class:`OwnedWork` for one owner."""
     where, elements = found.target, found.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())

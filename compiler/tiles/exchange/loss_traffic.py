@@ -14,7 +14,7 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_t
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: records move to the tiles of the losses, one piece for each sample and block with recorded neurons."""
+    """Return the exchange before L1: records move to the tiles of the losses, one fragment per sample and column group."""
     return _samples_of_blocks(layout, to_loss=True)
 
 

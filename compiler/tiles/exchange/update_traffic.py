@@ -19,14 +19,14 @@ RATES: Final = 2 * FLOAT
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before U1: that of :func:`rates_to_updates` and that of :func:`shares_of_gradients`."""
+    """Return the exchange before U1: learning rates and shares of gradients."""
     traffic = rates_to_updates(layout)
     traffic.merge(shares_of_gradients(layout))
     return traffic
 
 
 def rates_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which tiles read the learning rate; nothing if a later superstep sends it with the clipping factor."""
+    """Return the exchange in which tiles read the learning rate; empty if a later superstep sends the rate with the clipping factor."""
     traffic = ExchangeTraffic.none(layout.problem)
     if not layout.problem.network.square or layout.problem.network.scaled:
         _add_rates(layout, traffic, RATES)

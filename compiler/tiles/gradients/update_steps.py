@@ -61,7 +61,7 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed first."""
+    """Yield the supersteps that copy new weights: to all replicas, then shared values to their readers, then rows of weights to sources."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -98,7 +98,7 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices with which owners sum the gradients of their weights over groups."""
+    """Add the vertices with which owners sum the gradients of their weights over column groups."""
     problem = layout.problem
     for work in owned_work(layout, layers):
         workers = problem.target.workers
@@ -107,7 +107,7 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices that sum the private gradients of each column group into its first block, for replicated and shared weights."""
+    """Add the vertices that sum the private gradients of each column group, for replicated weights and for weights with owners."""
     problem = layout.problem
     for layer in layers:
         where = layout.ranges[layer.id]
@@ -165,12 +165,12 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Return the amounts of a worker that sums `parts` gradients of its share of `elements`, a whole number of pairs."""
+    """Return the amounts of a worker that sums `parts` gradients for its share of `elements`, which is rounded up to whole pairs."""
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
 Vertices: TypeAlias = list[tuple[bool, Any, Any]]
-"""Whether values are float16, and amounts and number of vertices on every tile, for each kind of learned parameter of a population."""
+"""For each learned parameter and size of column group: whether it is float16, and amounts and number of vertices on every tile."""
 
 
 def _of_layer(
@@ -201,7 +201,7 @@ def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, by learned parameter and size of column group: whether it is float16, groups on each tile of a replica, elements of each."""
-    for each, half in rows:
-        for groups, elements in parameter_groups(where, each):
+    """Yield, for each learned parameter and size of column group: whether it is float16, the groups on each tile, and their elements."""
+    for rows_of_parameter, half in rows:
+        for groups, elements in parameter_groups(where, rows_of_parameter):
             yield half, groups, elements

@@ -59,7 +59,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if the ranges are too many."""
+    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if this needs too many ranges."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:

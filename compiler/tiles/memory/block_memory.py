@@ -32,18 +32,17 @@ from snnc.compiler.tiles.memory.lifetimes import (
 from snnc.compiler.tiles.problem import MappingProblem
 
 CategoryAndLife: TypeAlias = tuple[str, str]
-"""Category and lifetime."""
+"""Category of data (see :class:`snnc.compiler.ir.plan.Plan`), and lifetime (see :mod:`snnc.compiler.tiles.memory.lifetimes`)."""
 
 
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[CategoryAndLife, Ints]:
-    """Return bytes by (category, lifetime) on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+    """Return bytes by category and lifetime on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
-    Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
-    stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections; by default
-    they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed to own
-    equally many.
+    A replica stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections;
+    by default they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed
+    to own equally many.
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)
@@ -110,7 +109,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the peak number of live bytes over the stages of a step: those of `held`, and those of `more`, which are listed by stage."""
+    """Return the maximum of live bytes over the stages of a step; `more` contains additional bytes by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -125,7 +124,7 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows have an even length."""
+    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows are padded to an even length."""
     links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
@@ -196,8 +195,8 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
     """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
-    The number of fragments follows from the relays and column groups. With packed rows, each target adds one fragment of deltas per tile,
-    as if its tiles had as many neurons as this one, and fragments of rows in proportion to the square root of the number of tiles.
+    The number of fragments follows from the relays and column groups. With packed rows, each tile of a target sends one fragment of deltas,
+    and the fragments of rows grow with the square root of the number of these tiles. They are assumed to have as many neurons as this tile.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

@@ -116,7 +116,7 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the populations of `able` that a sparse connection connects with another of `able`, or with itself."""
+    """Return the populations of `able` that have a sparse connection with a population of `able`, which may be the same one."""
     return {end for both in sparse if able.issuperset(both) for end in both}
 
 
@@ -158,7 +158,7 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph after the default flow of passes, the output that the loss reads, and the loss; the last two are None without a loss."""
+    """A graph after the default flow of passes, with the output that the loss reads and the loss; both are None without a loss."""
 
     graph: Graph
     loss_output: str | None

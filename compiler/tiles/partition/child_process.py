@@ -1,4 +1,4 @@
-"""Native partitioners in a child process: if one aborts, only that process ends."""
+"""Native partitioners in a child process: if the library aborts, only the child process ends."""
 
 from __future__ import annotations
 

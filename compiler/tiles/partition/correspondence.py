@@ -24,7 +24,7 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Ids and names of the partitioned program, with their counterparts in the whole program.
+    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Return the whole program's name of the bound `name` of a part's gradient window; all parts of a population share one window."""
+    """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = found.populations.get(label)

@@ -1,4 +1,4 @@
-"""Hypergraph of neurons: a net contains a neuron and its targets; the neuron's events are sent once to each further part of the net."""
+"""Hypergraph of neurons: a net contains a neuron and its targets. The neuron sends its events once to each other part of its net."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ class Hypergraph:
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
     def most_work(self, parts: int, imbalance: float) -> float:
-        """Return the maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus the heaviest vertex."""
+        """Return the maximum work of a part: the mean plus the fraction `imbalance` of it, or plus the heaviest vertex if that is more."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

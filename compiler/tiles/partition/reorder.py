@@ -40,7 +40,10 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return an order of each movable input and population; the number of adjacent channels is its largest divisor up to `grain`."""
+    """Return an order for each movable input and population.
+
+    The number of adjacent channels is the largest divisor of the number of channels that is at most `grain`.
+    """
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -48,12 +51,12 @@ def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
 
 
 def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
-    """Return `program` with the values of some inputs and populations (of :func:`movable`) in `chosen` orders."""
+    """Return `program` with the values of the inputs and populations in `chosen` (keys of :func:`movable`) in the given orders."""
     owners = _owners(program)
     of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
     places = _parameter_places(program, of, chosen)
     parameters = {name: _reordered_parameter(p, places.get(name)) for name, p in program.parameters.items()}
-    made = replace(
+    reordered = replace(
         program,
         buffers={name: replace(buffer, order=of[name]) if name in of else buffer for name, buffer in program.buffers.items()},
         parameters=parameters,
@@ -62,7 +65,7 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
     values = {id_: order.values() for id_, order in chosen.items()}
     return Correspondence(
         whole=program,
-        split=made,
+        split=reordered,
         parameters={name: PlaceInWhole(name, places.get(name)) for name in program.parameters},
         outputs={o.id: PlaceInWhole(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
         populations={p.id: PlaceInWhole(p.id, values.get(p.id)) for p in program.populations},

@@ -1,4 +1,4 @@
-"""Division of populations into parts: each part becomes a population, and each connection becomes one per pair of connected parts."""
+"""Division of populations into parts: each part becomes a population, and each connection becomes one connection per pair of parts."""
 
 from __future__ import annotations
 
@@ -90,6 +90,8 @@ def split(graph: Graph, partition: Partition) -> Split:
 
 @dataclass
 class _Work:
+    """The graph of the parts under construction, and the origin of its nodes and arrays."""
+
     graph: Graph
     partition: Partition
     populations: dict[str, ArrayPiece] = field(default_factory=dict)

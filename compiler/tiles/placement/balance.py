@@ -27,24 +27,34 @@ FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 ROUNDS: Final = 6
 """Maximum number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Range of multiples of the moved bounds; the smallest multiple for which the populations fit on the tiles is searched in it."""
+"""Range in which the search looks for the smallest multiple of all bounds with which the populations fit on the tiles."""
 BISECTIONS: Final = 9
 """Number of bisections of the range :data:`SCALES`; the resolution is 0.002."""
 WORTH: Final = 0.999
 """A sum of bounds smaller than this fraction of the present sum counts as an improvement."""
-
 AT_ONCE: Final = 64
 """Number of allocations compared at a time in the search for Pareto-optimal ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """All allocations of a population, one for each useful width, ordered by tiles, then by cycles."""
+    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles.
+
+    Attributes
+    ----------
+    some
+        The choices of the population.
+    tiles
+        Tiles of each allocation, over all replicas.
+    parts
+        Cycles by part of the step, [parts, allocations].
+    choice, width
+        Index in `some`, and tiles of one replica, of each allocation.
+    """
 
     some: Sequence[Choice]
     tiles: Ints
     parts: Floats
-    """Cycles, [parts, allocations]."""
     choice: Ints
     width: Ints
 
@@ -56,7 +66,7 @@ class AllocationTable:
 
     @cached_property
     def pareto(self) -> AllocationTable:
-        """The Pareto-optimal allocations: no other needs as few tiles and as few cycles in every part."""
+        """The Pareto-optimal allocations: any other with as few tiles needs more cycles in some part of the step."""
         rows = _pareto_rows(self.parts.T)
         return AllocationTable(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
@@ -80,7 +90,7 @@ class AllocationTable:
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
-    """Return the rows of [allocations, parts] for which no earlier row is as small in all parts."""
+    """Return the rows of `busiest`, [allocations, parts], for which every earlier row is larger in some part."""
     kept: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
         some = busiest[first : first + AT_ONCE]
@@ -127,7 +137,7 @@ class _ParetoAllocations:
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """Return, for each allocation, the smallest factor by which the bounds `ratio` must be multiplied so that it satisfies them."""
+        """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found
@@ -180,7 +190,7 @@ class Balance:
         return [Allocation(some[choice[place]], width[place]) for some, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if there are none."""
+        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if none is found."""
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
         found = self._fitting(multiples, high, tiles)

@@ -114,7 +114,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """Yield the same cut with unpaired samples, if that makes the shares of samples more even."""
+    """Yield `cut` with unpaired samples if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -133,9 +133,9 @@ def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles without relays; populations with the same structure share a table.
+    """Return the choices of every population, for tiles without relays; populations with the same structure share one tuple of choices.
 
-    Cycles are those of the block with the busiest samples; with `even`, every sample has the mean number of events.
+    Cycles are those of the block whose samples have the most events; with `even`, every sample has the mean number of events.
     """
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
@@ -145,7 +145,7 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 
 
 def _structure(problem: MappingProblem, layer: Layer) -> object:
-    """Return the properties of a population that determine its tables, without names."""
+    """Return a key of all properties of a population that determine its choices; names are not part of it."""
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.halves), len(layer.kernel.inputs), layer.past)
     return (
@@ -178,9 +178,9 @@ def _link(link: Link) -> object:
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
-    """Tabulate a population: all cuts with one replica at once, then all cuts with several.
+    """Return the choices of a population; cuts with one replica share a table of cycles, and so do cuts with several replicas.
 
-    Tables cover every number of neurons that the fullest tile can have when the neurons are divided evenly.
+    A table covers every number of neurons that the fullest tile can have if the neurons are divided evenly.
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))

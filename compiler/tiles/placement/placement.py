@@ -67,7 +67,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     Parameters
     ----------
     problem
-        The problem of one copy: its share of the batch.
+        The mapping problem of one group of chips, with the group's share of the batch.
     options
         Choices of each population of this problem.
     chips, copies
@@ -131,7 +131,7 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, *, balanced: bool) -> list[Allocation] | None:
-    """Return the allocations of some populations; None if their memory needs more than `tiles`."""
+    """Return the allocations of populations on at most `tiles` tiles; None if their memory does not suffice."""
     allocations = _allot(options, tables, tiles)
     if allocations is not None and balanced:
         allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
@@ -145,7 +145,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
-    """Return the fewest tiles of each layer for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
+    """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if the memory does not suffice."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
     high = float(max(one.cycles.max() for one in each))
@@ -183,7 +183,10 @@ def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float
 
 
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give remaining tiles, again and again, to the slowest layer of the longest part of the step that more tiles can shorten."""
+    """Give the remaining tiles to slow layers.
+
+    As long as tiles remain, take the longest part of the step that more tiles can shorten, and widen its slowest layer.
+    """
     allocations = list(allocations)
     while True:
         longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])
@@ -214,7 +217,7 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
-    """Cut the layers into consecutive groups of even work, each for one chip (for several chips if the memory of one layer needs them)."""
+    """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory."""
     weights = [some[0].weight for some in options]
     tiles = [min(choice.fewest_tiles for choice in some) for some in options]
     neurons = [some[0].neurons for some in options]

@@ -1,4 +1,4 @@
-"""Local search around a placement with other cuts and widths of populations; each resulting placement is priced as a whole.
+"""Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
 fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small steps: all
@@ -26,14 +26,22 @@ SIMILAR: Final = 0.1
 
 @dataclass(frozen=True)
 class ReplicaShape:
-    """A population in one group of chips that share the batch."""
+    """Cut and tiles of a population in one of the groups of chips that share the batch.
+
+    Attributes
+    ----------
+    cut, width
+        Cut of the population, and number of tiles of a replica.
+    chip
+        Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
+    first
+        First tile if populations share tiles; None: the tile after the previous population.
+    """
 
     cut: Cut
     width: int
     chip: int
-    """Chip of its first tile; the populations with this chip follow each other from the chip's first tile on."""
     first: int | None = None
-    """First tile if populations share tiles; None: the tile after the previous population."""
 
     @property
     def tiles(self) -> int:
@@ -53,7 +61,7 @@ def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaSha
 
 
 def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, copies: int) -> Placement | None:
-    """Place shapes consecutively from the first tile of their chip; None if they do not fit there."""
+    """Place shapes consecutively from the first tile of their chip; return None if they do not fit."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
     ranges: list[TileRange] = []
@@ -80,7 +88,7 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield changed shapes: first for groups of similar populations, then for populations with the same structure, most work first."""
+    """Yield changed shapes: first for families of similar populations, then for populations with the same structure, most work first."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
@@ -94,7 +102,7 @@ def changes(
 def _changed(
     shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield shapes in which some populations have the same new number of neurons per tile; those that cannot change keep their shape."""
+    """Yield shapes in which `members` have the same new cut and number of neurons per tile, or their old shape if that is impossible."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:

@@ -31,7 +31,7 @@ from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 POWERS: Final = (2, 3, 4)
-"""Logarithms of the exponents n, which are powers of 2, to base 2: repeated squaring is fast."""
+"""Base-2 logarithms of the exponents n; a power is computed by repeated squaring."""
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
@@ -45,7 +45,7 @@ SURELY: Final = 1 - 1e-9
 PLACES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip."""
 REPLICAS: Final = 1
-"""Number of replica counts, the largest ones, for which placements with every population on all tiles are tried as well."""
+"""Placements with every population on all tiles are also tried, for this many of the largest numbers of replicas."""
 LAYERS: Final = 24
 """Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
@@ -66,13 +66,13 @@ class _LoadedAllocation(Allocation):
 
     @cached_property
     def two(self) -> Floats:
-        """Cycles of each part, and bytes, [parts + 1, 2]: of a tile with the smaller and of one with the larger number of neurons."""
+        """Cycles of each part, and bytes, on a tile with the smaller and with the larger number of neurons: [parts + 1, 2]."""
         neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
 
     @cached_property
     def load(self) -> Floats:
-        """Cycles of each part, and bytes, [parts + 1, tiles], of every tile."""
+        """Cycles of each part, and bytes, on every tile: [parts + 1, tiles]."""
         more = (np.arange(self.width) < self.larger).astype(np.int64)
         return np.tile(self.two[:, more], self.choice.cut.replicas)
 
@@ -80,14 +80,14 @@ class _LoadedAllocation(Allocation):
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles, or none for groups of several chips.
+    """Return placements in which populations share tiles; empty if a group has several chips.
 
     Parameters
     ----------
     problem, options, chips, copies
         As for :func:`snnc.compiler.tiles.placement.placement.placements`.
     separate
-        Placements of populations on separate tiles. The search starts with one of these.
+        Placements of populations on separate tiles; the best of them is one start of the search.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
@@ -138,7 +138,7 @@ def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
 ) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield the initial states of the descents."""
+    """Yield the initial states: every population on the fewest tiles, and the best placement of `separate`."""
     yield [(some[0], 0) for some in allocations]
     best, cycles = None, np.inf
     for placement in separate:
@@ -227,7 +227,7 @@ class _Descent:
 
 
 class _Costs:
-    """Costs of allocations of one population; `others` is the load of every tile by the other populations, [parts + 1, tiles]."""
+    """Costs of allocations of one population; `others` is the load of the other populations on every tile, [parts + 1, tiles]."""
 
     def __init__(self, others: Floats, scale: float, power: int, limit: float) -> None:
         self.others, self.scale, self.power, self.limit = others, scale, power, limit
@@ -248,7 +248,7 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Return a lower bound on each allocation's cost at any place, as if it used the tiles with the least other load in every part."""
+        """Return a lower bound on each allocation's cost: in every part, it uses the tiles on which other populations have the least load."""
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
@@ -260,7 +260,7 @@ class _Costs:
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """For each part, the distinct loads of tiles by other populations, ascending, and the number of tiles with each load."""
+        """For each part, the distinct loads of the other populations, in ascending order, and the number of tiles with each load."""
         changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
         values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))
@@ -268,7 +268,7 @@ class _Costs:
         return np.take_along_axis(values, order, axis=1), number[order]
 
     def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
-        """Return [parts, tiles]: the power of the load of every tile with the smaller (`more` 0) or larger (1) number of neurons."""
+        """Return the power of every tile's load with the smaller (`more` 0) or larger (1) number of neurons: [parts, tiles]."""
         return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:
