@@ -145,7 +145,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
-    """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if the memory does not suffice."""
+    """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if they need too many tiles."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
     high = float(max(one.cycles.max() for one in each))

@@ -248,7 +248,7 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Return a lower bound on each allocation's cost: in every part, it uses the tiles on which other populations have the least load."""
+        """Return a lower bound on each allocation's cost: in every part, it uses the tiles with the least load of other populations."""
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),

@@ -112,7 +112,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data, besides cost and fields, in which classes of blocks differ: equations, and the structure of connections."""
+    """Return the data that distinguish codelets of blocks, besides cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
@@ -228,7 +228,7 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of owners of weights of indexed connections, and of groups that sum the gradients of several blocks."""
+    """Yield the codelets of owners of indexed weights, and of column groups that sum the gradients of several blocks."""
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target

@@ -30,19 +30,19 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 OF_SEQUENCE: Final = ("history", "relays", "records")
-"""Categories that are smaller if the sequence is cut into segments."""
+"""Categories that segments of a sequence make smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """Contents of the memory of all tiles over a training step.
+    """Bytes in the memory of all tiles over a training step.
 
     Attributes
     ----------
     held
         Bytes on each tile, by (category, lifetime).
     steps
-        For each superstep: its name, the part of the step that it belongs to, and the bytes of exchange buffers on each tile.
+        For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile.
     """
 
     held: dict[CategoryAndLife, Ints]
@@ -72,7 +72,7 @@ class MemoryUse:
 
     @property
     def of_update(self) -> int:
-        """Bytes of the fullest tile in the update, without data of the sequence: memory that segments cannot reduce."""
+        """Bytes of the fullest tile in the update, without data of the sequence; segments cannot reduce these bytes."""
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
@@ -171,7 +171,7 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Categor
 
 
 def _buffers(step: SuperstepDraft) -> Ints:
-    """Return the bytes buffered in a superstep: data that vertices read or write on other tiles; copies need no buffers."""
+    """Return the bytes of exchange buffers in a superstep, for data that vertices read from or write to other tiles."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     return (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
@@ -209,7 +209,7 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile: variables, and code of the test for further windows, but no supersteps."""
+    """Return a lower bound on the bytes of the fullest tile: variables, and exchange code of the test for further windows."""
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return the tile cycles per iteration, in both passes, in which a relay with `samples` samples receives its data and computes."""
+    """Return the tile cycles of a relay with `samples` samples per iteration, in both passes: receiving its data, and computing."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -69,9 +69,9 @@ def distribute_relays(
 ) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
 
-    A relay gets the number of samples that makes the step fastest, or fewer if these would fill more than half of a tile's free memory.
-    Sources are assigned largest first, to tiles with few relays, preferring those with the least other computation; a tile has at most one
-    relay of a source. Ties go to the lowest tile.
+    A relay gets the number of samples that makes the step fastest, or fewer samples if these would fill more than half of a tile's free
+    memory. Sources are assigned in the order of decreasing size. They get the tiles with the fewest relays and, among these, with the least
+    other computation; ties go to the lowest tile. A tile has at most one relay of a source.
 
     Parameters
     ----------

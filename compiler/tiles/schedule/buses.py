@@ -10,11 +10,12 @@ from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capa
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 COUNT_BYTES = 4
+"""Bytes of the number of ids in a window."""
 
 
 @dataclass(frozen=True)
 class Bus:
-    """All connections that read one source with the same lag, before its relays are placed."""
+    """A bus before its relays are placed: all connections that read one source with the same lag."""
 
     id: str
     source: BusSource
@@ -69,8 +70,14 @@ def make_buses(
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
     """Return the buses (by source, then lag) and the bus of every connection.
 
-    By buffer, `activity` and `support` are the measured fractions of values that spike and of neurons that receive a gradient in a step.
-    `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
+    Parameters
+    ----------
+    network, schedule
+        The network, and the lag of each connection.
+    activity, support
+        Measured fractions, by buffer, of values that spike and of neurons that receive a gradient in a step.
+    capacity, gradients
+        The user's capacities of forward windows and of gradient windows.
     """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links},

@@ -40,7 +40,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """All further windows: the iteration of each, as an index among the chosen iterations, and the number of the window."""
+    """All further windows: the iteration of each (an index into the chosen iterations), and the number of the window in it."""
 
     iteration: Ints
     window: Ints
@@ -49,7 +49,7 @@ class Rounds:
 class EventTimeline:
     """Numbers of events of a problem in each iteration; the iterations of all batches are consecutive.
 
-    Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
+    The windows of a bus contain step t of its source in iteration ``stage + lag + R t``, in both passes; R is the interval of the schedule.
     """
 
     def __init__(self, problem: MappingProblem) -> None:
@@ -99,7 +99,7 @@ class EventTimeline:
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """Return [batches, steps, samples]: entries per step in the backward pass, in one window or several."""
+        """Return [batches, steps, samples]: entries per step in the backward pass, over all its windows."""
         if bus.id not in self.problem.windowed_buses:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
@@ -141,7 +141,7 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the events of the window that neurons read in `part`: an iteration's last window if forward, its first if backward."""
+        """Return the events of the window that neurons read in `part`: an iteration's last window (forward) or first window (backward)."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -182,7 +182,7 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """Return [rounds, samples]: spikes, or all entries, in the windows `later` windows after those of `rounds`."""
+        """Return [rounds, samples]: spikes, or all entries, in the windows of `rounds`, or in windows that many numbers `later`."""
         capacity, first = self.capacity(bus, backward=backward), self.first(bus)
         all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
         found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * capacity, 0, capacity)
@@ -193,9 +193,9 @@ class EventTimeline:
         return float(self.rounds(backward=backward).mean()) * self._sequence_iterations
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """Return the events per sample that the busiest of all blocks with `samples` samples reads, averaged over iterations with a step.
+        """Return the events per sample that the busiest block with `samples` samples reads, averaged over iterations with a step.
 
-        `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
+        `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
         """
         some, place = np.unique(samples, return_inverse=True)
         found = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in some])

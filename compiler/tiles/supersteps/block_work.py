@@ -44,7 +44,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 
 
 def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
-    """Return the loops of the blocks of a kind, with expected events; backward, loops over returning gradients are left out."""
+    """Return the loops of the blocks of a kind, with expected events; loops over returned gradients are left out."""
     shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
     found: list[PhaseLoop] = []
     runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
@@ -127,7 +127,7 @@ def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, li
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Return the fractions of a table's keys that searches for the events of :meth:`EventTimeline.shown` pass."""
+    """Return the fraction of a table's keys that a search passes, for the events of :meth:`EventTimeline.shown`."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -171,14 +171,15 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """Return [kinds, 1]: mean cycles per entry of a returned window, of which only entries of the block's own neurons take cycles."""
+    """Return the mean cycles per entry of a returned window, [kinds, 1]; only entries for the block's own neurons take cycles."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of source gradients of blocks, in iterations after a step of any target.
+    """Return the cycles of source gradients of blocks in every iteration: [kinds, iterations].
 
-    No gradients exist for steps before the first, so connections with long delays are active in fewer iterations.
+    A connection is active in iterations after a step of its target. No gradients exist for steps before the first step, so connections
+    with long delays are active in fewer iterations.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
@@ -269,7 +270,7 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of the cycles of every kind of block and the values by which they are multiplied, for `shown`, a further window's events.
+    """Yield the cycles of every kind of block and the values by which they are multiplied; `shown` are the events of a further window.
 
     With `drawn`, the cycles of events are left out; :func:`drawn_cycles` returns these cycles.
     """

@@ -1,4 +1,4 @@
-"""Costs of the codelets of a network: the instructions of their C++ loops, for its populations and connections."""
+"""Costs of the codelets of a network: the number of instructions in each of their C++ loops."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """Return the loop over a window's entries that computes the partial products with a block's deltas, which return to the source."""
+    """Return the loop that computes partial products of a window's entries, which return to the source."""
     most = 2 * VALUE_SWEEP
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each

@@ -51,7 +51,7 @@ class CodeletCost:
     Attributes
     ----------
     start, idle
-        A run of the vertex in an iteration in which it processes a step, without its loops; a run in any other iteration.
+        A run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration.
     sample, sweep, swept_column
         A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
     event, event_vector, event_joined
@@ -59,7 +59,7 @@ class CodeletCost:
     row, product, dot
         A row of weights or of another array; the products of a pair of its columns; the product of two deltas and their weights.
     neuron, pair, window_test
-        The equations of a neuron that runs alone, and of two at once; a test whether a neuron is inside the surrogate's support.
+        The equations of one neuron alone; the equations of two neurons at once; a test whether a neuron is in the support of the surrogate.
     word, word_hit, id, element
         A word that is read; a word with a bit set; an id that is found; a value that is copied or compared.
     entry, entry_vector
@@ -85,7 +85,7 @@ class CodeletCost:
     row: int = 0
     product: int = 0
     unaligned: int = 0
-    """A product of two samples that need two loads, in addition to `product`."""
+    """Further cycles of a product of two samples that need two loads."""
     dot: int = 0
     neuron: int = 0
     pair: int = 0

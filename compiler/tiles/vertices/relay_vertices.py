@@ -72,9 +72,18 @@ def id_type(width: int) -> Element:
 class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
-    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`:
-    a step may have more of these neurons than the store has room for. `limited`: the number of spikes sent per step, and the key of their
-    random choice, are set at run time.
+    Attributes
+    ----------
+    ids
+        Type of an id.
+    bits
+        Whether relays store one bit per value instead of ids.
+    with_support
+        Whether relays also store neurons that receive a gradient without a spike.
+    drops_support
+        Whether a step may have more of these neurons than the store has room for.
+    limited
+        Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time.
     """
 
     ids: Element
@@ -86,11 +95,18 @@ class StoredSpikes:
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus written by a vertex in one pass.
+    """A window of a bus that a vertex writes in one pass.
 
-    `with_support`: the window of the backward pass, which also contains neurons that receive a gradient without a spike. `limited`: further
-    windows may follow it. `requesting_passes`: number of passes for which the vertex requests further windows. `lost`: spikes beyond the
-    capacity are counted.
+    Attributes
+    ----------
+    with_support
+        Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass).
+    limited
+        Whether further windows may follow.
+    requesting_passes
+        Number of passes for which the vertex requests further windows.
+    lost
+        Whether the vertex counts spikes beyond the capacity.
     """
 
     with_support: bool
@@ -180,7 +196,7 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
 
 
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
-    """Return the vertex that copies the steps that a relay has yet to send, to a boundary or back; `stored` is None for values."""
+    """Return the vertex that copies steps that a relay has not sent yet to a boundary or back; `stored` is None for values."""
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words per sample and step"), *both]
