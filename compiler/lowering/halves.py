@@ -220,7 +220,6 @@ def check_past(found: bool, program: StepProgram) -> None:
         )
 
 
-
 def check_dense(program: StepProgram) -> None:
     """Check that a program has dense connections, for a precision that applies only to their products.
 

@@ -1,4 +1,4 @@
-"""Graph to StepProgram: ids and buffers, the forward operations of one step, and the additions for training.
+"""Lowering of a graph to a step program: ids and buffers, the forward operations of one step, and the additions for training.
 
 See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
 """

@@ -40,8 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Largest number; with :data:`LEAST`, the smallest nonzero number, it keeps cycles, seconds and bytes finite."""
-
+"""Largest number in a target file; :data:`LEAST` is the smallest nonzero number. Both keep cycles, seconds and bytes finite."""
 
 _LARGEST: Final[Mapping[str, int]] = {
     "workers": 1024,

@@ -163,6 +163,7 @@ def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary:
 
 
 _VALUE_IN_DERIVATIVE = frozenset({"exp", "sqrt", "tanh", "sigmoid", "pow"})
+"""Functions whose derivative contains the value of the function."""
 
 
 def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...]:
