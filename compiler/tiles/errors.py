@@ -33,7 +33,7 @@ class Knob:
     fits
         Whether the network fits with them.
     chips
-        Number of processors that the plan uses with them; 0 if it does not fit.
+        Number of chips that the plan uses with them; 0 if the network does not fit.
     exact
         Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less.
     """

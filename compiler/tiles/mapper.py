@@ -86,13 +86,14 @@ def make_plan(
     activity
         Measured spikes per value and step, by buffer of the step program; assumed for other buffers.
     rates
-        Measured spikes per step of each value, by buffer: indexed connections are priced with the rates of the values that reach a tile.
+        Measured spikes per step of each value, by buffer: costs of indexed connections follow from the rates of the values that reach a
+        tile.
     counts, support_counts
         Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]: the cost of a superstep in each
         step is that of its busiest tile. Values without measurements are assumed to fire independently.
     patterns
-        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: indexed connections are
-        priced with the spikes that reach each tile.
+        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: costs of indexed
+        connections follow from the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity

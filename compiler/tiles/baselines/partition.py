@@ -115,7 +115,7 @@ def has_metis() -> bool:
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
-    """Cut the sequence of nodes into one part of equal work per chip; assign its nodes, largest first, to the least loaded tile."""
+    """Divide the nodes, in order, into parts of equal work, one per chip. Largest first, give them to its least loaded tile."""
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
     chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)

@@ -61,7 +61,7 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in ascending order, and for each row its index among the distinct rows.
+    """Number the distinct rows in ascending order; return the index of one instance of each, and the number of every row.
 
     For numbers that are not negative. Faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
     """

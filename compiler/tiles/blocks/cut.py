@@ -1,4 +1,4 @@
-"""How a population is cut into replicas and column groups, independent of the number of tiles."""
+"""The cut of a population into replicas and column groups, independent of the number of tiles."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    """Yield the fields of the window that a connection reads, and those that locate the block's part of it."""
+    """Yield the fields of the window that a connection reads."""
     i, of = link.index, link.link
     if of.events:
         yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")

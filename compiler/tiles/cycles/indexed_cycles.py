@@ -47,8 +47,8 @@ def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any)
 def keys_passed(events: Any) -> Any:
     """Return the mean fraction of a table's keys that a search for the events of a sample passes.
 
-    Events and keys are sorted, and the search ends where the first of the two lists ends. If their order relative to each other is
-    random, a fraction 1 / (events + 1) of the keys comes after the last event.
+    The keys of a table are the sources of its rows. Events and keys are sorted, and the search ends where the first of the two lists ends.
+    If events and keys are mixed at random, a fraction 1 / (events + 1) of the keys comes after the last event.
 
     Examples
     --------

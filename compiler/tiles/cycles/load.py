@@ -57,7 +57,10 @@ class Work:
 
 
 class Load:
-    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles."""
+    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles.
+
+    Vertices of one *kind* take the same cycles, so their cycles are stored once.
+    """
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
         """Count the first `iterations` iterations of a sequence, by default all."""

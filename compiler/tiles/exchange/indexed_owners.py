@@ -55,7 +55,7 @@ class Ownership:
 
     @property
     def placed(self) -> bool:
-        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of their positions."""
+        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of positions."""
         return self.indexed.map.reordered
 
     @property

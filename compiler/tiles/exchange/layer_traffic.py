@@ -200,7 +200,7 @@ class _Count:
         return found.astype(np.float64)
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
-        """Add `size` bytes that tiles receive, and their chip matrix."""
+        """Add `size` bytes that tiles receive; `chips` contains these bytes by sending and receiving chip."""
         self.flows[self.node(source), self.node(target), kind] += size
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 

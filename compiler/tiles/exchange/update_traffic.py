@@ -15,7 +15,7 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, betwee
 from snnc.compiler.tiles.mapped.learned import learned_rows, learned_scalars
 
 RATES: Final = 2 * FLOAT
-"""Bytes of the two numbers that every update reads: the learning rate and a correction."""
+"""Bytes of the two numbers that every update reads: the learning rate and a bias correction (of Adam)."""
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:

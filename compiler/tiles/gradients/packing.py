@@ -145,7 +145,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Return whether packing is worth a try, because exchange code for rows of weights may take more than :data:`NOTABLE` of a tile.
+    """Return whether packing may save memory: exchange code for rows of weights may take more than :data:`NOTABLE` of a tile.
 
     The estimate assumes that each tile of a target sends one piece. Rows of float16 weights are not packed, because their pieces would not
     be aligned to words.

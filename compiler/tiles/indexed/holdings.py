@@ -51,7 +51,7 @@ class TableAmounts:
     * `searched`, `ended`: 1 if sources come before the first one with a row, or after the last one, else 0;
     * `singles`, `runs`, `values`: runs of one value, longer runs, and the values of both; biases are not included;
     * `bias_singles`, `bias_runs`, `bias_values`: the same three sizes for biases;
-    * `size`: weights and biases that are used (elements of theta); `biases`: the biases among them; `bytes`: bytes of the tables;
+    * `size`: weights and biases that are used; `biases`: the biases among them; `bytes`: bytes of the tables;
     * `read`, `pieces`: targets whose deltas are read, and the number of contiguous ranges of these targets.
     """
 
@@ -110,7 +110,7 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
-    """Return the amounts of tiles from the :func:`amounts` of all groups, listed tile by tile: tile i has ``groups[i]`` groups."""
+    """Return the sizes for each tile, given the sizes for each group, tile by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},
@@ -131,7 +131,7 @@ class Profile:
     """Cache of the latest results, because a search needs the same few results many times."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
-        """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""
+        """Estimate the amounts of tiles whose `neurons` neurons are cut into `groups` groups."""
         each, number = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64), np.asarray(groups)
         key = _bytes(each), _bytes(number)
         if key not in self._known:

@@ -34,7 +34,7 @@ class IndexedLink:
 
     @cached_property
     def map(self) -> IndexedMap:
-        """The runs of the connection."""
+        """The entries of the connection: source, target and weight of each."""
         return indexed_map(self.op, self.buffers)
 
     @cached_property

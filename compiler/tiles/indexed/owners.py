@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: an owner receives a fragment from each group, however few weights it owns."""
+"""Minimum number of shared weights per owner: an owner receives a fragment from each column group, however few weights it owns."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -306,7 +306,7 @@ def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Piec
 def stable_order(keys: Ints, bound: int) -> Ints:
     """Return the stable ascending order of `keys`, which are at least 0 and less than `bound`.
 
-    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a sort that compares 64-bit ones.
+    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a comparison sort of 64-bit integers.
 
     Examples
     --------

@@ -220,7 +220,7 @@ class Layer:
 
     @property
     def half_numbers(self) -> bool:
-        """Whether other connections into the population have float16 weights."""
+        """Whether connections into the population that are not dense have float16 weights."""
         return any(link.half and not link.dense for link in self.incoming)
 
     @property
@@ -255,7 +255,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class MappedNetwork:
-    """A network as the mapper sees it: all layers in order, inputs, links, and the properties of training."""
+    """Description of a network: all layers in order, inputs, links, and the properties of training."""
 
     layers: tuple[Layer, ...]
     inputs: tuple[BusSource, ...]

@@ -196,7 +196,7 @@ def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons
     """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
     The number of fragments follows from the relays and column groups. With packed rows, each tile of a target sends one fragment of deltas,
-    and the fragments of rows grow with the square root of the number of these tiles. They are assumed to have as many neurons as this tile.
+    and the fragments of rows grow with the square root of the number of these tiles. All tiles are assumed to have equally many neurons.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

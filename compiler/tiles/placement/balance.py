@@ -118,7 +118,10 @@ class AllocationTables:
 
 @dataclass(frozen=True, eq=False)
 class _ParetoAllocations:
-    """The Pareto-optimal allocations of all structures, structure by structure; the allocations of a structure are sorted by tiles."""
+    """The Pareto-optimal allocations of all structures, structure by structure, sorted by tiles.
+
+    Populations with one *structure* share one list of choices.
+    """
 
     tiles: Ints
     parts: Floats

@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def weight(self) -> float:
-        """Work of a step."""
+        """Tile cycles of a step, summed over all tiles."""
         some = min(self.neurons, TYPICAL_NEURONS)
         return float(self.cycles[some - 1]) * self.tiles(some)
 

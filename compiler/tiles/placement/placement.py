@@ -106,7 +106,7 @@ def _place(
     """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
 
     If not `balanced`, each layer gets the fewest tiles for the smallest bound on a tile's cycles. Balanced allocations use more tiles,
-    which saves cycles but costs fragments, so both kinds are priced.
+    which saves cycles but costs fragments, so both kinds are tried.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)

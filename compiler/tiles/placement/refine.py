@@ -1,10 +1,10 @@
 """Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
-fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small steps: all
-populations with the same structure get a different number of replicas (on about as many tiles), other column groups, or more or fewer
-neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so plans are
-reproducible.
+fragments and on the exchange between replicas shows only in the predicted cycles of a whole placement. So the best placement is changed in
+small steps: all populations with the same structure get a different number of replicas (on about as many tiles), other column groups, or
+more or fewer neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so
+plans are reproducible.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the form of its program: :class:`Parts`, :class:`~snnc.compiler.tiles.planning.ordering.ChannelOrders`, or None."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, or orders of channels; None for the original program."""
 
     plan: Plan
     parts: Any = None
