@@ -221,7 +221,7 @@ def _populations(request: MappingRequest) -> Populations:
 
 
 def _same_windows(request: MappingRequest) -> bool:
-    """Whether quick estimates try the same windows as full plans."""
+    """Return whether quick estimates try the same windows as full plans."""
     problems = list(request.problems())
     return len(problems) == len({problem.windowed for problem in problems})
 

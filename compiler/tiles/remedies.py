@@ -251,7 +251,7 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """Return the unit of `name`: 2 samples for a batch with float16 deltas, which pair samples; else 1."""
+    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, stored for pairs of samples; else 1."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 

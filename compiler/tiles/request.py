@@ -125,7 +125,7 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Return the sets of sources whose gradients return in windows: none, and all possible ones."""
+        """Return the sets of sources whose gradients return in windows: the empty set, and all sources whose gradients can."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 

@@ -52,7 +52,7 @@ def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest]
 
 
 def any_fits(found: Iterable[Search]) -> bool:
-    """Whether any search has a placement that fits."""
+    """Return whether any search has a placement that fits."""
     return any(search.best is not None for search in found)
 
 
@@ -229,7 +229,7 @@ def _must(problem: MappingProblem, source: BusSource) -> bool:
 
 
 def _pays(problem: MappingProblem, source: BusSource) -> bool:
-    """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
+    """Return whether the host saves more time by sending bits than relays with one sample each need to convert the bits to ids."""
     if problem.target.host is None:
         return False
     turns = problem.segments.input_transfers

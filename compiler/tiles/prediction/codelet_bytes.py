@@ -154,7 +154,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that receives the gradients of a parameter: the optimiser, or their sum if a caller reads the gradients."""
+    """Return the vertex that receives the gradients of a parameter: it updates the parameter, or returns their sum to a caller."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
@@ -183,7 +183,7 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
 
 
 def _single(layout: Layout) -> Iterator[Use]:
-    """Yield the clocks, and the vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
+    """Yield the codelets that count iterations, and those of tile 0: tests for further windows, the sum of losses, the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
     yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)

@@ -30,7 +30,7 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 OF_SEQUENCE: Final = ("history", "relays", "records")
-"""Categories that segments of a sequence make smaller."""
+"""Categories of bytes that decrease if the sequence is divided into segments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,10 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile: variables, and exchange code of the test for further windows."""
+    """Return a lower bound on the bytes of the fullest tile, computed before the cycles are predicted.
+
+    It contains the variables, and the exchange code of the test for further windows.
+    """
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

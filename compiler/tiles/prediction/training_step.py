@@ -329,7 +329,7 @@ def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[S
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the test for further windows, and of its loop; none if no bus has limited windows."""
+    """Return the supersteps that test for further windows and process them in a loop; none if no bus has limited windows."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()

@@ -56,7 +56,10 @@ def id_bytes(source: BusSource) -> int:
 
 
 def whole_words(ids: int, width: int) -> int:
-    """Return the space for `ids` ids of a source of `width` values: 16-bit ids are rounded up to even, as lists are copied in words."""
+    """Return the number of ids for which a list of `ids` ids has space: an even number of 16-bit ids, because lists are copied in words.
+
+    The source has `width` values, which determine the size of an id.
+    """
     return ids + ids % 2 if width <= 1 << 16 else ids
 
 

@@ -1,4 +1,7 @@
-"""Further windows: which windows may be too small for their events, and in which pass relays request further windows."""
+"""Further windows, which carry the events of a step that do not fit in its first window.
+
+They are possible if a window may be too small for the events of a step. In one of the two passes, relays request the number that they need.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class WindowSizes:
     gradient_capacity: int | None
 
     def limited(self, *, backward: bool = False) -> bool:
-        """Whether a window may be too small for the events of a step, so that further windows follow."""
+        """Return whether a window may be too small for the events of a step, so that further windows follow."""
         capacity = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
         return self.events and self.exact and capacity < self.width
 

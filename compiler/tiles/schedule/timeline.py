@@ -161,17 +161,17 @@ class EventTimeline:
         return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
-        found = np.zeros(len(self.chosen), dtype=np.int64)
+        further = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
-            all_ = self.all_entries(bus) if backward else self.stored(bus)
-            most = self.placed(all_, self.first(bus)).max(axis=1)
-            found = np.maximum(found, -(-most // self.capacity(bus, backward=backward)) - 1)
-        return found
+            entries = self.all_entries(bus) if backward else self.stored(bus)
+            most = self.placed(entries, self.first(bus)).max(axis=1)
+            further = np.maximum(further, -(-most // self.capacity(bus, backward=backward)) - 1)
+        return further
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """Return all rounds of further windows.
+        """Return all rounds in which blocks process one window and relays write the next.
 
-        In the backward pass, they process the windows from number 1 on; in the forward pass, all windows but the last.
+        In the backward pass, the rounds process the windows from number 1 on; in the forward pass, all windows but the last.
         """
         return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
 
@@ -182,11 +182,11 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """Return [rounds, samples]: spikes, or all entries, in the windows of `rounds`, or in windows that many numbers `later`."""
+        """Return [rounds, samples]: spikes, or all entries, in the windows of `rounds`, or in those `later` windows after them."""
         capacity, first = self.capacity(bus, backward=backward), self.first(bus)
-        all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
-        found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * capacity, 0, capacity)
-        return found
+        in_all_windows = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
+        in_window: Ints = np.clip(in_all_windows - (rounds.window + later)[:, None] * capacity, 0, capacity)
+        return in_window
 
     def further(self, *, backward: bool) -> float:
         """Return the expected number of further windows of a sequence."""

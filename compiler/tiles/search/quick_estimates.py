@@ -99,7 +99,7 @@ class QuickEstimates:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are equal; arrays are equal only if identical."""
+    """Return whether two arguments are equal; arrays are equal only if they are the same object."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -370,7 +370,10 @@ def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the ratio of exact to estimated cycles of the most similar placement, moved towards 1 the less similar it is."""
+    """Return the assumed ratio of exact to estimated cycles of a placement, by the most similar placement of those with a `known` ratio.
+
+    The less similar the two placements are, the closer the result is to 1.
+    """
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0

@@ -107,7 +107,7 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Return the cycles that one more spike in a sample, or a search through all keys of a table, adds to the vertex `name` of a block."""
+    """Return the cycles that the vertex `name` of a block takes for one more spike in a sample, or to search all keys of a table."""
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
     if link.indexed is not None:
