@@ -91,15 +91,15 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
         group, rest = divmod(first.size, loss.classes)
         if rest or not group:
             raise LossOutputError(f"the loss has {loss.classes} classes, which do not divide the {first.size} outputs that it reads.")
-    places = list(dict.fromkeys(each.place for each in read))
+    places = list(dict.fromkeys(term_input.place for term_input in read))
     if len(places) == 1 and group == 1 and first.output is not None:
         slices = ((0, first.size),) * len(read)
         return graph, first.output, replace(loss, slices=slices).simplified()
     graph, ends, begins, width = given.copy(), list[str](), {}, 0
     for place in places:
-        each = next(some for some in read if some.place == place)
-        ends.append(_vector(graph, each, group))
-        size = each.size // group if each.grouped else each.size
+        term_input = next(some for some in read if some.place == place)
+        ends.append(_vector(graph, term_input, group))
+        size = term_input.size // group if term_input.grouped else term_input.size
         begins[place] = (width, width + size)
         width += size
     joined = ends[0]
@@ -109,7 +109,7 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
             graph.connect(end, joined, target_port=str(number))
     output = graph.add(fresh_name(graph, "loss"), Output())
     graph.connect(joined, output)
-    return graph, output, replace(loss, slices=tuple(begins[each.place] for each in read), group=group).simplified()
+    return graph, output, replace(loss, slices=tuple(begins[term_input.place] for term_input in read), group=group).simplified()
 
 
 def _vector(graph: Graph, each: _TermInput, group: int) -> str:

@@ -232,10 +232,10 @@ def _fastest_refined(
     """Return the fastest search after local search; local search is skipped if a rival is faster."""
     populations = _populations(request)
     if estimates is not None and quick:
-        found = _refine_all(candidates, effort)
-        if found.cycles() <= MAX_SLOWDOWN * estimates.fastest(populations):
-            found.price_exactly(QUICK_EXACT_PRICES)
-        return found
+        fastest = _refine_all(candidates, effort)
+        if fastest.cycles() <= MAX_SLOWDOWN * estimates.fastest(populations):
+            fastest.price_exactly(QUICK_EXACT_PRICES)
+        return fastest
     if estimates is None:
         refined = _refine_all(candidates, effort)
         return refined.price_exactly(QUICK_EXACT_PRICES if quick else refined.exact_price_count())
@@ -246,11 +246,11 @@ def _fastest_refined(
         ).price_exactly(QUICK_EXACT_PRICES)
         if with_rival_placement.cycles() > RIVAL_MARGIN * rival.cycles:
             return with_rival_placement
-    found = _refine_all([search.use_estimates() for search in candidates], effort)
-    found.price_exactly(found.exact_price_count())
-    if found.best is not None:
-        estimates.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
-    return found
+    fastest = _refine_all([search.use_estimates() for search in candidates], effort)
+    fastest.price_exactly(fastest.exact_price_count())
+    if fastest.best is not None:
+        estimates.rivals.append(Rival(populations, fastest.best.layout.placement, fastest.best.cycles))
+    return fastest
 
 
 def _candidates(found: list[Search], request: MappingRequest) -> list[Search]:

@@ -174,24 +174,24 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
     Problems that return gradients in the same way use as many chips as the first of these problems. Placements that are much slower than
     the best are skipped.
     """
-    found = [_cached_search(request, problem) or Search(problem) for problem in problems]
+    searches = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}
-    for search in found:
+    for search in searches:
         first.setdefault(search.problem.windowed, search)
     if placer is None and strategy == SNNC and len(first) > 1:
-        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+        order = sorted(searches, key=lambda search: first[search.problem.windowed].work())
     else:
-        order = found
+        order = searches
     for search in (search for search in order if search not in request.estimated):
-        known = first[search.problem.windowed].best
+        reference = first[search.problem.windowed].best
         if placer is not None:
             search.run_placements(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
         else:
-            search.limit = FAR * min(other.cycles() for other in found)
-            search.run(request.chips) if known is None else search.run_like(known.layout.placement)
-    return found
+            search.limit = FAR * min(other.cycles() for other in searches)
+            search.run(request.chips) if reference is None else search.run_like(reference.layout.placement)
+    return searches
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:

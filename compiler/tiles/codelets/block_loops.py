@@ -143,21 +143,21 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
     """Return the loops of a block that sums gradients from the targets of `links`; the order of `links` numbers the loops."""
-    found = list(looping("samples", SAMPLES, cost.sample))
+    loops = list(looping("samples", SAMPLES, cost.sample))
     for index, (link, form) in enumerate(links):
         place: Place = ("outgoing", index)
         if link.indexed is not None:
-            found += _runs(cost, form, place)
+            loops += _runs(cost, form, place)
             if not link.chooses:
-                found += looping("values of runs", Amount("values"), cost.value + converted(cost, link), place)
-            each = cost.sample_choice if link.chooses else cost.sample_value
-            found += looping("values of runs, of a sample", Amount("sample_values"), each, place)
+                loops += looping("values of runs", Amount("values"), cost.value + converted(cost, link), place)
+            per_sample = cost.sample_choice if link.chooses else cost.sample_value
+            loops += looping("values of runs, of a sample", Amount("sample_values"), per_sample, place)
         elif link.dense:
-            found += _many_samples(cost, place)
-            found += _one_sample(cost, ("alone", index))
+            loops += _many_samples(cost, place)
+            loops += _one_sample(cost, ("alone", index))
         else:
-            found += looping("deltas", SAMPLES * COUNT, cost.element + converted(cost, link), place)
-    return tuple(found)
+            loops += looping("deltas", SAMPLES * COUNT, cost.element + converted(cost, link), place)
+    return tuple(loops)
 
 
 def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:

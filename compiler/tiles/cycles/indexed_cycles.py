@@ -114,27 +114,27 @@ def indexed_bytes(
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
     # Weight gradients do not need the weights, but a backward pass that recomputes segments reads them until its end.
     read = copies if problem.segment else ("weights", "copies read forward")
-    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
+    held_bytes: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:
         if link.indexed is not None:
-            held = holdings(link.indexed, "target").total
-            found[tables] = found[tables] + held["bytes"]
+            tables_held = holdings(link.indexed, "target").total
+            held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = read if link.weight_gradient else weights
-            found[copied] = found[copied] + _copy_bytes(link, held)
+            held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
             if link.chooses:
                 choices = samples if link.events else shares
-                found[weights] = found[weights] + FLOAT * neurons * choices
+                held_bytes[weights] = held_bytes[weights] + FLOAT * neurons * choices
                 if link.read_backward and problem.training:
-                    found[gradients] = found[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
+                    held_bytes[gradients] = held_bytes[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
-                found[private] = found[private] + FLOAT * shares * held["size"]
+                held_bytes[private] = held_bytes[private] + FLOAT * shares * tables_held["size"]
     for link in layer.outgoing:
         if link.indexed is not None and link.input_gradient and problem.training:
-            held = holdings(link.indexed, "source").total
-            found[tables] = found[tables] + held["bytes"]
+            tables_held = holdings(link.indexed, "source").total
+            held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = copies if link.weight_gradient else weights
-            found[copied] = found[copied] + _copy_bytes(link, held)
-    return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
+            held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
+    return {name: np.ceil(value).astype(np.int64) for name, value in held_bytes.items()}
 
 
 def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:

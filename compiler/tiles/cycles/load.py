@@ -282,14 +282,14 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
     tiles, workers
         Number of tiles, and of workers on each.
     """
-    found: Floats = np.zeros((tiles, cycles.shape[1]))
+    spans: Floats = np.zeros((tiles, cycles.shape[1]))
     counts = np.bincount(where, minlength=tiles)
     begin = np.cumsum(counts) - counts
     alone = counts <= workers
     few = np.flatnonzero(alone & (counts > 0))
     if len(few):
         edges = np.cumsum(counts[few]) - counts[few]
-        found[few] = np.maximum.reduceat(cycles[kinds[alone[where]]], edges, axis=0)
+        spans[few] = np.maximum.reduceat(cycles[kinds[alone[where]]], edges, axis=0)
     crowded = np.flatnonzero(~alone)
     most = ASSIGNED // max(int(counts[crowded].sum()), 1)
     for count in np.unique(counts[crowded]).tolist():
@@ -297,8 +297,8 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
         together = max(1, AT_ONCE // (count * cycles.shape[1]))
         for first in range(0, len(alike), together):
             chosen = alike[first : first + together]
-            found[chosen] = _longest_first(cycles, kinds[begin[chosen] + np.arange(count)[:, None]], workers, most)
-    return found
+            spans[chosen] = _longest_first(cycles, kinds[begin[chosen] + np.arange(count)[:, None]], workers, most)
+    return spans
 
 
 def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:

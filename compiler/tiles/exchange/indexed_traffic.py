@@ -190,21 +190,21 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:
-        for found in owned_by(layout, layers):
-            tiles, *numbers = _estimated_work(layout, found)
+        for weights in owned_by(layout, layers):
+            tiles, *numbers = _estimated_work(layout, weights)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
-            yield OwnedWork(tiles, count, pieces, values, found.link.half, found.link.half and random and found.placed)
-    for found in owned_by(layout, layers) if layout.exact else ():
-        number = len(found.owners.tile)
+            yield OwnedWork(tiles, count, pieces, values, weights.link.half, weights.link.half and random and weights.placed)
+    for weights in owned_by(layout, layers) if layout.exact else ():
+        number = len(weights.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        for _, owner, elements in found.uses("target"):
+        for _, owner, elements in weights.uses("target"):
             pieces += np.bincount(owner, minlength=number)
             values += np.bincount(owner, elements, number).astype(np.int64)
         for half in (True, False):
-            some = found.owners.learned & (found.halves == half)
-            if some.any():
-                tiles, count = found.owners.tile[some], found.owners.count[some]
-                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
+            owned = weights.owners.learned & (weights.halves == half)
+            if owned.any():
+                tiles, count = weights.owners.tile[owned], weights.owners.count[owned]
+                yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:

@@ -297,22 +297,22 @@ class _Count:
 
     def copies(self, connection: str) -> None:
         """Add the new weights of a connection that move to the copies on the tiles of its source."""
-        known = self.known.get(connection)
-        if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
+        data = self.known.get(connection)
+        if data is None or not (data["weight_gradient"] and data["input_gradient"] and data["source"] in self.populations):
             return
-        source, target = self.layer(known["source"]), self.layer(known["target"])
-        outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
+        source, target = self.layer(data["source"]), self.layer(data["target"])
+        outputs = max(1, self.plan.populations[self.populations[data["target"]]].neurons)
         for number, group in enumerate(source.groups):
             other = target.groups[number * len(target.groups) // len(source.groups)]
-            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[group.at]
+            neurons, read = _on_tiles(source, group), FLOAT * data["copied"] * source.neurons[group.at]
             written = _on_tiles(target, other)
-            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
+            own = {t: FLOAT * data["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
-            wanted = self.by_chip(group.tiles, read)
+            received = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
-            self.links[KINDS[6]].send_each(np.outer(share, wanted))
+            self.links[KINDS[6]].send_each(np.outer(share, received))
             self.add(
-                known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
+                data["target"], data["source"], KINDS[6], float(received.sum() - local.sum()), np.outer(share, received) - np.diag(local)
             )
 
     def replicas(self, index: int) -> None:

@@ -70,24 +70,24 @@ def numbers_to_readers(layout: Layout) -> list[Move]:
 def _numbers(layout: Layout, size: int) -> Move | None:
     """Return the copy of values of `size` bytes each; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
-    found = weights_from_owners(layout, size, move.traffic, move.stays)
+    any_moves = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
         where = layout.ranges[layer.id]
         shared = layer.scalar_parameters + sum(
             link.one_to_one and link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming
         )
         for _ in range(shared):
-            found = True
+            any_moves = True
             _shared(layout, move, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
         if problem.copies(link) and link.weight_elements and link.one_to_one and size == (HALF if link.half else FLOAT):
-            found = True
+            any_moves = True
             source, target = layout.ranges[link.source.owner], layout.ranges[link.target]
             if link.weight_elements == 1:
                 _shared(layout, move, int(target.tiles[0]), source)
             else:
                 _pairs(layout, move, source, target, size)
-    return move if found else None
+    return move if any_moves else None
 
 
 def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:

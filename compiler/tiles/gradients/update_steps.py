@@ -42,22 +42,22 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
-    found, gathered = [], gradients_to_shares(layout)
+    steps, gathered = [], gradients_to_shares(layout)
     if layout.problem.network.passes:
-        found = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
+        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
         gathered = rates_to_updates(layout)
     if layout.problem.network.square:
         norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
-        found += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
+        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
     else:
-        found.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
+        steps.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
     if layout.owned:
-        found.insert(
+        steps.insert(
             0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
         )
     if layout.owned or replicated:
-        found.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
-    return tuple(found)
+        steps.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
+    return tuple(steps)
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:

@@ -39,7 +39,7 @@ def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedCo
     placed = {p.id: p for p in plan.populations}
     learned = {op.parameter for op in program.update} if plan.training else set()
     back = {op.connection for op in program.backward if isinstance(op, InputGradient)} if plan.training else set()
-    found = {}
+    connections = {}
     for id_, op in indexed_operations(program).items():
         connection = next(c for c in program.connections if c.id == id_)
         indexed, target = indexed_map(op, program.buffers), placed[connection.target]
@@ -51,8 +51,8 @@ def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedCo
             learns = {"weight_learns": connection.weight in learned, "bias_learns": connection.bias in learned}
             tiles = np.array(sorted({b.tile for b in target.blocks}), dtype=np.int64)
             owners = find_owners(indexed, tables.used, group_tiles, tiles, **learns)
-        found[id_] = IndexedConnection(connection, indexed, tables, source, owners)
-    return found
+        connections[id_] = IndexedConnection(connection, indexed, tables, source, owners)
+    return connections
 
 
 def _groups(placed: PopulationPlan) -> Ints:

@@ -391,7 +391,7 @@ def _link(
 ) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
-    mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
+    own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
     op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
     learned = {step.parameter for step in program.update} if training else set()
@@ -407,11 +407,11 @@ def _link(
         inputs=source.width,
         outputs=source.width if op is None and not dense else math.prod(target.shape),
         weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
-        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
-        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in own_backward),
+        input_gradient=any(isinstance(op, InputGradient) for op in own_backward),
         indexed=indexed,
         sparse_values=reads_sparse_values(program, connection),
-        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in mine),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in own_backward),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 

@@ -51,7 +51,7 @@ def block_bytes(
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
-    floats: dict[CategoryAndLife, Any] = {key: each * samples * neurons for key, each in per_neuron.items()}
+    floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
     floats["records", "forward"] = problem.steps * layer.measured * samples * neurons
     floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.measured * shares * neurons
@@ -64,33 +64,33 @@ def block_bytes(
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
-    found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    for key, each in _half_states(problem, layer).items():
-        found[key] = found[key] + HALF * each * samples * even_neurons(neurons, cut.columns)
+    held: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    for key, per_value in _half_states(problem, layer).items():
+        held[key] = held[key] + HALF * per_value * samples * even_neurons(neurons, cut.columns)
     if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
-        found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
+        held["gradients", "always"] = held["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
     if halves := layer.half_weights:
-        found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
+        held["weights", "always"] = held["weights", "always"] + (HALF - FLOAT) * halves * neurons
     if copies and problem.network.half_weights:
-        found["weights", "copies of weights"] = found["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
+        held["weights", "copies of weights"] = held["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
     if problem.network.rounding == "master":
-        found["optimiser", "always"] = found["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
+        held["optimiser", "always"] = held["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays read sent masks before neurons of the first iteration overwrite them; if fused, they read copies made earlier.
-    found["history", "always"] = found["history", "always"] + masks
+    held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
-    found[copied] = found[copied] + masks * (problem.fused is not None)
-    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
+    held[copied] = held[copied] + masks * (problem.fused is not None)
+    held["history", "sequence"] = held["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
-        found[key] = found.get(key, 0 * groups) + size
+        held[key] = held.get(key, 0 * groups) + size
     if not problem.lives_between_programs:
-        return found
+        return held
     lives: dict[str, dict[str, Ints]] = {}
-    for (category, life), size in found.items():
+    for (category, life), size in held.items():
         lives.setdefault(category, {})[life] = size
-    return {(category, life): size for category, each in lives.items() for life, size in problem.sizes_between_programs(each).items()}
+    return {(category, life): size for category, sizes in lives.items() for life, size in problem.sizes_between_programs(sizes).items()}
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:

@@ -99,19 +99,19 @@ class Correspondence:
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
         """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program; some outputs may be missing."""
         infos = {o.id: o for o in self.whole.outputs}
-        found: dict[str, Array] = {}
+        of_whole: dict[str, Array] = {}
         for id_, place in self.outputs.items():
             if id_ not in records:
                 continue
             record, info = records[id_], infos[place.whole]
             if place.index is None:
-                found[place.whole] = record
+                of_whole[place.whole] = record
                 continue
             steps, batch = record.shape[:2]
-            if place.whole not in found:
-                found[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
-            found[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
-        return {info.id: found[info.id] for info in self.whole.outputs if info.id in found}
+            if place.whole not in of_whole:
+                of_whole[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
+            of_whole[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
+        return {info.id: of_whole[info.id] for info in self.whole.outputs if info.id in of_whole}
 
     def adjoint_of_whole(self, tensor: str, read: Callable[[str], Array]) -> Array:
         """Return the adjoint of a population's current, ``d_<id>`` [T, B, n]; `read` returns the adjoint of a part by its name."""

@@ -120,20 +120,20 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
     """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982)."""
     random = np.random.default_rng(seed)
-    best, least = part, graph.cut(part, parts)
+    best, least_cut = part, graph.cut(part, parts)
     share = 0.5
     for _ in range(ROUNDS):
         gain, target = _best_moves(graph, best, parts, np.zeros(parts))
-        wanted = np.flatnonzero(gain > LEAST * max(least, 1e-30))
-        if not len(wanted):
+        movable = np.flatnonzero(gain > LEAST * max(least_cut, 1e-30))
+        if not len(movable):
             break
-        wanted = wanted[np.argsort(-gain[wanted], kind="stable")][: max(1, int(share * len(wanted)))]
-        wanted = wanted[random.random(len(wanted)) < 0.75] if share > 0.1 else wanted  # neighbours that swap parts lose the gain
-        changed = _within(graph, best, wanted, target, parts, most)
+        movable = movable[np.argsort(-gain[movable], kind="stable")][: max(1, int(share * len(movable)))]
+        movable = movable[random.random(len(movable)) < 0.75] if share > 0.1 else movable  # neighbours that swap parts lose the gain
+        changed = _within(graph, best, movable, target, parts, most)
         cut = graph.cut(changed, parts)
-        if cut < least * (1 - LEAST):
-            best, least, share = changed, cut, min(0.5, 1.5 * share)
-        elif share * len(wanted) <= 1:
+        if cut < least_cut * (1 - LEAST):
+            best, least_cut, share = changed, cut, min(0.5, 1.5 * share)
+        elif share * len(movable) <= 1:
             break
         else:
             share /= 3

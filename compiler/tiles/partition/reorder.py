@@ -93,19 +93,19 @@ def _shown(program: StepProgram, buffer: str) -> bool:
 
 def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
     """Return, for each reordered parameter, the index of each element in the author's array."""
-    found: dict[str, Ints] = {}
+    places: dict[str, Ints] = {}
     for op in program.forward:
         if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
             rows, columns = program.parameters[op.weight].value.shape
             every = np.arange(rows * columns).reshape(rows, columns)
             every = every[of[op.target].values()] if op.target in of else every
             every = every[:, of[op.source.buffer].values()] if op.source.buffer in of else every
-            found[op.weight] = every.reshape(-1)
+            places[op.weight] = every.reshape(-1)
         elif isinstance(op, Fill) and op.target in of:
-            found.update(_wide(program, op.biases, of[op.target]))
+            places.update(_wide(program, op.biases, of[op.target]))
         elif isinstance(op, NeuronStep) and op.population in chosen:
-            found.update(_wide(program, op.parameters, chosen[op.population]))
-    return found
+            places.update(_wide(program, op.parameters, chosen[op.population]))
+    return places
 
 
 def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:

@@ -171,7 +171,7 @@ class Balance:
         The time of a step is the sum, over its parts, of the cycles of the slowest tile.
         """
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
-        found: Ints | None = None
+        best_rows: Ints | None = None
         for _ in range(ROUNDS):
             before = best.sum()
             for part in np.argsort(-best):
@@ -183,12 +183,12 @@ class Balance:
                         continue
                     bounds = self._allocations.parts[:, scaled].max(axis=1)
                     if bounds.sum() < WORTH * best.sum():
-                        best, found = bounds, scaled
+                        best, best_rows = bounds, scaled
             if best.sum() >= WORTH * before:
                 break
-        if found is None:
+        if best_rows is None:
             return list(allocations)
-        choice, width = self._allocations.choice[found].tolist(), self._allocations.width[found].tolist()
+        choice, width = self._allocations.choice[best_rows].tolist(), self._allocations.width[best_rows].tolist()
         places = (self._place[id(some)] for some in self._options)
         return [Allocation(some[choice[place]], width[place]) for some, place in zip(self._options, places, strict=True)]
 

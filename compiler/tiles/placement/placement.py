@@ -146,10 +146,10 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
 
 def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
     """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if they need too many tiles."""
-    each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
-    number = [members[id(one.some)] for one in each]
-    high = float(max(one.cycles.max() for one in each))
-    best = _within(each, number, high, tiles)
+    tables_of_options, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
+    number = [members[id(one.some)] for one in tables_of_options]
+    high = float(max(one.cycles.max() for one in tables_of_options))
+    best = _within(tables_of_options, number, high, tiles)
     if best is None:
         return None
     low = 0.0
@@ -157,12 +157,12 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
         if high <= low * CLOSE:
             break
         middle = (low + high) / 2
-        found = _within(each, number, middle, tiles)
-        if found is not None:
-            best, high = found, middle
+        within = _within(tables_of_options, number, middle, tiles)
+        if within is not None:
+            best, high = within, middle
         else:
             low = middle
-    allocations = {id(one.some): one.allocation(row) for one, row in zip(each, best, strict=True)}
+    allocations = {id(one.some): one.allocation(row) for one, row in zip(tables_of_options, best, strict=True)}
     return [allocations[id(some)] for some in options]
 
 

@@ -199,24 +199,24 @@ class _Descent:
 
     def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, tuple[_LoadedAllocation, int]]:
         """Return the least cost of one population, with its allocation and place; all others are fixed."""
-        known: dict[int, tuple[float, int]] = {}
+        best_places: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
-            least = min((known[n][0] for n in numbers if n in known), default=math.inf)
-            new = [n for n in numbers if n not in known]
+            least = min((best_places[n][0] for n in numbers if n in best_places), default=math.inf)
+            new = [n for n in numbers if n not in best_places]
             bounds = costs.least([allocations[n] for n in new]) if new else np.zeros(0)
             for row in np.argsort(bounds).tolist():
                 n = new[row]
-                known[n] = self._best_place(allocations[n], costs) if bounds[row] <= least else (math.inf, 0)
-                least = min(least, known[n][0])
-            return min(numbers, key=lambda n: known[n][0])
+                best_places[n] = self._best_place(allocations[n], costs) if bounds[row] <= least else (math.inf, 0)
+                least = min(least, best_places[n][0])
+            return min(numbers, key=lambda n: best_places[n][0])
 
         step = 1 << max(0, math.ceil(math.log2(len(allocations) / MOST)))
         best = best_of(range(0, len(allocations), step))
         while step > 1:
             step //= 2
             best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(allocations)])
-        cost, place = known[best]
+        cost, place = best_places[best]
         return cost, (allocations[best], place)
 
     def _best_place(self, allocation: _LoadedAllocation, costs: _Costs) -> tuple[float, int]:

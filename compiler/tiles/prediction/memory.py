@@ -119,10 +119,10 @@ class MemoryUse:
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     """Return the predicted contents of every tile in the supersteps `steps`; the code includes the fragments of all these supersteps."""
     problem = layout.problem
-    found: dict[CategoryAndLife, Ints] = {}
+    held: dict[CategoryAndLife, Ints] = {}
 
     def add(kept: CategoryAndLife, tiles: Ints, size: Ints) -> None:
-        np.add.at(found.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
+        np.add.at(held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
 
     used = np.zeros(problem.target.tiles, dtype=bool)
     used[layout.clock_tiles] = True
@@ -140,8 +140,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
-        for life, each in problem.store_lives[source].items():
-            add(("relays", life), tiles, samples * each)
+        for life, per_sample in problem.store_lives[source].items():
+            add(("relays", life), tiles, samples * per_sample)
     every = np.arange(problem.target.tiles)
     for life, size in reduced_bytes(layout).items():
         add(("gradients", life), every, size)
@@ -149,8 +149,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
         add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)
     used[losses] = True
-    for life, each in _loss_bytes(problem).items():
-        add(("records", life), losses, np.full(len(losses), each))
+    for life, per_sample in _loss_bytes(problem).items():
+        add(("records", life), losses, np.full(len(losses), per_sample))
     fragments = np.sum([traffic.fragments for step in steps if not step.again for traffic in (step.traffic, *step.after)], axis=0)
     fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     fragments = fragments + fragments_without_runs(layout)
@@ -158,7 +158,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
     add(("vertices", "always"), every, vertices + constant_bytes(layout))
-    return MemoryUse(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+    return MemoryUse(held, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:

@@ -64,9 +64,9 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     segments = problem.segments
-    found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
+    forward = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
     if not problem.training:
-        return tuple(found)
+        return tuple(forward)
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
@@ -76,7 +76,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
     steps = (
-        *found,
+        *forward,
         *moments_steps(layout),
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
@@ -138,14 +138,14 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
-    windows, both = relay_load(layout, "windows"), block_load(layout)
+    windows, neurons_and_masks = relay_load(layout, "windows"), block_load(layout)
     add_relays(layout, windows, "shown")
     windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
-    add_relays(layout, both, "masks")
+    add_relays(layout, neurons_and_masks, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
-    both.add_vertices(relays, CLOCK_VERTEX, {})
-    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
+    neurons_and_masks.add_vertices(relays, CLOCK_VERTEX, {})
+    moved, counted = with_clock(layout, masks_to_relays(layout), neurons_and_masks.tiles), ExchangeTraffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
     tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
@@ -157,7 +157,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         _clock_copy(layout, "forward: start", "forward"),
         SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
-        SuperstepDraft("forward: neurons", "forward", runs, both, moved),
+        SuperstepDraft("forward: neurons", "forward", runs, neurons_and_masks, moved),
     )
 
 

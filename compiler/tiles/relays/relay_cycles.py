@@ -133,16 +133,16 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     cost, workers = problem.costs["relay_windows"].with_request(), problem.target.workers
     loops, pieces = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": pieces * len(buses)})
-    shown, joining = {}, 0.0
+    copying, joining = {}, 0.0
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
             joining = joining - cycles_of(loops["lists"], {"lists": pieces})
-            shown[bus.id] = 0.0
+            copying[bus.id] = 0.0
         else:
             amounts = _copied(problem, bus, samples, forward=forward)
             runs += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
-            shown[bus.id] = cycles_of(loops["copied"], amounts)
+            copying[bus.id] = cycles_of(loops["copied"], amounts)
     for bus in buses:
         if problem.further.passes(bus.id, forward=forward):
             always = always + cycles_of(loops["request"], {"numbers": samples})
@@ -156,7 +156,7 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         amounts["bit_words"] = samples * bit_words(source.width) / workers
         joining = joining + cycles_of(loops["joined"], amounts)
         runs.append((amounts, loops["joined"]))
-    return RelayWork(always, joining, shown, tuple(runs))
+    return RelayWork(always, joining, copying, tuple(runs))
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:

@@ -185,8 +185,8 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
     holdings, seen = layout.kind_holdings(layer, blocks), NOTHING
-    works: Any = 0.0
-    found: Any = np.zeros((len(blocks.columns), 1))
+    runs: Any = 0.0
+    of_links: Any = np.zeros((len(blocks.columns), 1))
     always: Any = 0.0
     for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, seen):
         cycles = cycles_of(run.loops, run.amounts)
@@ -197,9 +197,9 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
             always = always + cycles
             continue
         active = problem.timeline.active(problem.schedule.stages[run.link.target] - 1, run.link.delay)
-        works = np.maximum(works, active)
-        found = found + active * cycles
-    whole: Floats = start + cost.idle + works * (cost.start - cost.idle + always) + found
+        runs = np.maximum(runs, active)
+        of_links = of_links + active * cycles
+    whole: Floats = start + cost.idle + runs * (cost.start - cost.idle + always) + of_links
     return whole
 
 

@@ -34,22 +34,22 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 @lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
     """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids of workers, as ids or `bits`."""
-    found = [
+    loops = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words of ids copied", Amount("words"), cost.element, "copied"),
         *looping("runs of words copied", Amount("runs"), cost.run, "copied"),
         *_request(cost),
     ]
     if joins:
-        found += looping("pieces joined", Amount("pieces"), cost.row, "joined")
-        found += looping("counts of pieces", Amount("counts"), cost.value, "joined")
-        found += looping("words of ids joined", Amount("words"), cost.word, "joined")
+        loops += looping("pieces joined", Amount("pieces"), cost.row, "joined")
+        loops += looping("counts of pieces", Amount("counts"), cost.value, "joined")
+        loops += looping("words of ids joined", Amount("words"), cost.word, "joined")
     if limited:
-        found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
+        loops += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
-        found += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")
-        found += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
-    return tuple(found)
+        loops += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")
+        loops += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
+    return tuple(loops)
 
 
 @lru_cache(maxsize=64)
