@@ -1,4 +1,8 @@
-"""The mapping problem: a network with its schedule and buses, the machine, and the size of a run."""
+"""The mapping problem: a network with its schedule and buses, the machine, and the size of a run.
+
+A bus connects a source, through tiles called relays, with all tiles that read it a certain number of iterations later (the lag). It carries
+the data of one step as a window: a list of ids of spikes with a fixed capacity, or values. docs/reference/terms.md has the other terms.
+"""
 
 from __future__ import annotations
 

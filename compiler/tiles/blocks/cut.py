@@ -1,4 +1,8 @@
-"""The cut of a population into replicas and column groups, independent of the number of tiles."""
+"""The cut of a population into replicas and column groups, independent of the number of tiles.
+
+A replica is a copy of the population on separate tiles, for a share of the batch. The neurons of a tile (columns of the weight matrix) are
+divided into column groups.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tiles that run a population, with the neurons and samples on each."""
+"""The tiles that run a population, with the neurons and samples on each.
+
+A replica is a copy of the population on separate tiles, for a share of the batch.
+"""
 
 from __future__ import annotations
 

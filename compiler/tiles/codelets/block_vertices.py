@@ -1,4 +1,7 @@
-"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources."""
+"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources.
+
+Blocks receive a step as a window: a list of ids of spikes with a fixed capacity, or values. Further windows have the spikes beyond it.
+"""
 
 from __future__ import annotations
 

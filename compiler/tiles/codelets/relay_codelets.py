@@ -1,4 +1,8 @@
-"""Vertices of a source's relays: their classes, and the number of vertices of each class."""
+"""Vertices of a source's relays: their classes, and the number of vertices of each class.
+
+A relay stores the spikes or values of a source for some samples. For each bus (the readers that receive a step equally many iterations
+later), it writes the data of one step as a window: a list of ids with a fixed capacity, or values.
+"""
 
 from __future__ import annotations
 

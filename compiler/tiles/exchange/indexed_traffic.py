@@ -1,6 +1,7 @@
 """Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
 
-B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+An indexed connection is stored as tables, not as a dense matrix. A delta is the gradient of the summed input of a neuron; its target sends
+it to the tiles of the source. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The tiles of each layer of a plan, and what every tile contains."""
+"""The tiles of each layer of a plan, and what every tile contains.
+
+A replica is a copy of a layer on separate tiles, for a share of the batch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections."""
+"""Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
+
+A replica is a copy of a population on separate tiles, for a share of the batch. Sources read weights in the backward pass, by column
+groups: the groups into which the neurons of a tile of the target are divided.
+"""
 
 from __future__ import annotations
 

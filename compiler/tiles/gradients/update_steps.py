@@ -1,4 +1,8 @@
-"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights."""
+"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
+
+Each block of a population (a column group, which is a part of a tile's neurons, for some samples) computes a private gradient. The private
+gradients of all blocks of a column group are summed first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the indexed connections of a plan."""
+"""Tables of the indexed connections of a plan, which are convolutions and other connections that are not dense."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile."""
+"""Choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile.
+
+A population is cut into replicas (copies on separate tiles, each for a share of the batch). On each tile, its neurons are divided into
+column groups, and its samples are divided among the blocks of a group.
+"""
 
 from __future__ import annotations
 

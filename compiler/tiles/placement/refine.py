@@ -2,9 +2,9 @@
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
 fragments and on the exchange between replicas shows only in the predicted cycles of a whole placement. So the best placement is changed in
-small steps: all populations with the same structure get a different number of replicas (on about as many tiles), other column groups, or
-more or fewer neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so
-plans are reproducible.
+small steps: all populations with the same structure get a different number of replicas (copies, each for a share of the batch, on about as
+many tiles), other column groups (parts of a tile's neurons), or more or fewer neurons per tile. A change that makes the step faster is
+accepted. The order of changes is fixed and their number bounded, so plans are reproducible.
 """
 
 from __future__ import annotations

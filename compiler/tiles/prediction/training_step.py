@@ -1,4 +1,8 @@
-"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile."""
+"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile.
+
+Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
+docs/decisions/0001-poplar-program.md defines the supersteps, and docs/reference/terms.md has the other terms.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
+A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, and writes their ids to windows. Several workers
+share this work.
+
 The positions of a sample's events in its mask are drawn at random, weighted by rates if these were measured. All other quantities follow
 from the number of events.
 """

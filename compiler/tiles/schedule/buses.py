@@ -1,4 +1,8 @@
-"""Buses of a network, and sizes of their windows."""
+"""Buses of a network, and sizes of their windows.
+
+A bus connects a source, through tiles called relays, with all tiles that read it a certain number of iterations later (the lag). It carries
+the data of one step as a window: a list of ids of spikes with a fixed capacity, or values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Timeline of events: the contents of each sample's windows in every iteration, and the active populations."""
+"""Timeline of events: the contents of each sample's windows in every iteration, and the active populations.
+
+A window is a list of events of one step, with a fixed capacity. Events that do not fit in the first window follow in further windows, in
+rounds of the same iteration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Search for a placement: balanced ranges of tiles on several numbers of chips. *Pricing* a placement predicts its cycles and bytes."""
+"""Search for a placement: balanced ranges of tiles on several numbers of chips.
+
+*Pricing* a placement predicts its cycles and bytes. This needs its relays, which are tiles that distribute the spikes or values of a source
+to its readers: first near the source, then anywhere.
+"""
 
 from __future__ import annotations
 

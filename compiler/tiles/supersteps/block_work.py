@@ -1,4 +1,8 @@
-"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples."""
+"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples.
+
+A block is the neurons and samples that one worker processes. It reads the events of a step from the windows of buses: lists of ids with a
+fixed capacity.
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ floats, loads and stores that advance their pointer, one branch per iteration. N
 add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations are evaluated for two neurons of a sample at once, which
 are loaded and stored one by one, because their addresses are not aligned to pairs; a last single neuron is evaluated alone. Starting a
 vertex costs another ``Target.vertex_start_cycles``. In each cycle, a tile issues the instruction of one of its six workers, so a worker
-cycle takes 6 tile cycles.
-Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
+cycle takes 6 tile cycles. Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Vertices of relays, which store the spikes and values of sources and write windows for their targets."""
+"""Vertices of relays, which store the spikes and values of sources and write windows for their targets.
+
+A window contains the data of one step: a list of ids with a fixed capacity, or values. A bus is the set of readers that receive a step of a
+source equally many iterations later; a relay writes one window per bus.
+"""
 
 from __future__ import annotations
 
