@@ -1,7 +1,8 @@
 """Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
 
-Each block of a population (a column group, which is a part of a tile's neurons, for some samples) computes a private gradient. The private
-gradients of all blocks of a column group are summed first.
+A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
+computes a private gradient, and those of the same column group are summed first. Weights of convolutions are used on several tiles: their
+owner, one of these tiles, then sums the gradients of all column groups (shared gradients).
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices that sum the private gradients of each column group, for replicated weights and for weights with owners."""
+    """Add the vertices that sum the private gradients of each column group, for populations with replicas and for weights with owners."""
     problem = layout.problem
     for layer in layers:
         where = layout.ranges[layer.id]

@@ -1,6 +1,7 @@
 """Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons on the tile.
 
-A block is the neurons and samples that one worker processes: a column group (a part of the tile's neurons) with a part of its samples.
+A block is the neurons and samples that one worker processes: a column group (a part of the tile's neurons) with a part of its samples. The
+lifetime of data is the stages of a training step in which they are live (:mod:`snnc.compiler.tiles.memory.lifetimes`).
 """
 
 from __future__ import annotations

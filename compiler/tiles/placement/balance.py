@@ -42,17 +42,17 @@ class AllocationTable:
 
     Attributes
     ----------
-    some
+    choices
         The choices of the population.
     tiles
         Tiles of each allocation, over all replicas.
     parts
         Cycles by part of the step, [parts, allocations].
     choice, width
-        Index in `some`, and tiles of one replica, of each allocation.
+        Index in `choices`, and tiles of one replica, of each allocation.
     """
 
-    some: Sequence[Choice]
+    choices: Sequence[Choice]
     tiles: Ints
     parts: Floats
     choice: Ints
@@ -68,17 +68,17 @@ class AllocationTable:
     def pareto(self) -> AllocationTable:
         """The Pareto-optimal allocations: any other with as few tiles needs more cycles in some part of the step."""
         rows = _pareto_rows(self.parts.T)
-        return AllocationTable(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
+        return AllocationTable(self.choices, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
     def allocation(self, row: int) -> Allocation:
         """Return the allocation in row `row`."""
-        return Allocation(self.some[int(self.choice[row])], int(self.width[row]))
+        return Allocation(self.choices[int(self.choice[row])], int(self.width[row]))
 
     @classmethod
-    def of(cls, some: Sequence[Choice]) -> AllocationTable:
+    def of(cls, choices: Sequence[Choice]) -> AllocationTable:
         """Tabulate the allocations of a population."""
         tiles, parts, index, widths = [], [], [], []
-        for number, choice in enumerate(some):
+        for number, choice in enumerate(choices):
             width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
             tiles.append(choice.cut.replicas * width)
             parts.append(choice.parts[:, ceil_div(choice.neurons, width) - 1])
@@ -86,18 +86,18 @@ class AllocationTable:
             widths.append(width)
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
-        return cls(some, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+        return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
     """Return the rows of `busiest`, [allocations, parts], for which every earlier row is larger in some part."""
     kept: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
-        some = busiest[first : first + AT_ONCE]
-        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
+        compared = busiest[first : first + AT_ONCE]
+        worse = (busiest[kept][:, None] <= compared).all(axis=2).any(axis=0)
         new: list[int] = []
         for n in np.flatnonzero(~worse).tolist():
-            if not (some[new] <= some[n]).all(axis=1).any():
+            if not (compared[new] <= compared[n]).all(axis=1).any():
                 new.append(n)
         kept += [first + n for n in new]
     return kept
@@ -109,11 +109,11 @@ class AllocationTables:
     def __init__(self) -> None:
         self._known: dict[int, AllocationTable] = {}
 
-    def of(self, some: Sequence[Choice]) -> AllocationTable:
-        """Return the table of a population with the choices `some`; it is built once."""
-        if id(some) not in self._known:
-            self._known[id(some)] = AllocationTable.of(some)
-        return self._known[id(some)]
+    def of(self, choices: Sequence[Choice]) -> AllocationTable:
+        """Return the table of a population with these choices; it is built once."""
+        if id(choices) not in self._known:
+            self._known[id(choices)] = AllocationTable.of(choices)
+        return self._known[id(choices)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +160,10 @@ class Balance:
 
     def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
         self._options, known = options, tables or AllocationTables()
-        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
-        structures = {id(some): some for some in options}
+        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(choices) for choices in options))}
+        structures = {id(choices): choices for choices in options}
         self._allocations = _ParetoAllocations.of([known.of(structures[key]).pareto for key in self._place])
-        self._members = np.bincount([self._place[id(some)] for some in options])
+        self._members = np.bincount([self._place[id(choices)] for choices in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
         """Return allocations on at most `tiles` tiles with which a step takes no longer than with `allocations`.
@@ -189,8 +189,8 @@ class Balance:
         if best_rows is None:
             return list(allocations)
         choice, width = self._allocations.choice[best_rows].tolist(), self._allocations.width[best_rows].tolist()
-        places = (self._place[id(some)] for some in self._options)
-        return [Allocation(some[choice[place]], width[place]) for some, place in zip(self._options, places, strict=True)]
+        places = (self._place[id(choices)] for choices in self._options)
+        return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
         """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if none is found."""

@@ -83,8 +83,8 @@ class Choice:
     @property
     def weight(self) -> float:
         """Tile cycles of a step, summed over all tiles."""
-        some = min(self.neurons, TYPICAL_NEURONS)
-        return float(self.cycles[some - 1]) * self.tiles(some)
+        typical = min(self.neurons, TYPICAL_NEURONS)
+        return float(self.cycles[typical - 1]) * self.tiles(typical)
 
 
 def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
@@ -131,9 +131,9 @@ def _sample_counts(batch: int) -> list[int]:
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
 
 
-def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+def all_within(limit: float, options: Sequence[Choice]) -> list[Choice]:
     """Return the choices of a population, each with the limit `limit` on the bytes of a tile."""
-    return [replace(choice, limit=limit) for choice in some]
+    return [replace(choice, limit=limit) for choice in options]
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
@@ -191,16 +191,16 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
     # Cycles are not monotone in the neurons, so their running maximum at each size also needs the BEFORE sizes up to it.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
-    found: dict[Cut, Choice] = {}
-    for one in (True, False):
-        some = [cut for cut in able if (cut.replicas == 1) == one]
-        if not some:
+    by_cut: dict[Cut, Choice] = {}
+    for single in (True, False):
+        cut_list = [cut for cut in able if (cut.replicas == 1) == single]
+        if not cut_list:
             continue
-        table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
-        for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
+        table = cache(partial(_parts, problem, layer, Cuts.of(cut_list), shares, even=even))
+        for row, (cut, used) in enumerate(zip(cut_list, _used(problem, layer, cut_list, shares), strict=True)):
             priced = partial(_row, table, row, of_neurons)
-            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
-    return tuple(found[cut] for cut in able)
+            by_cut[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
+    return tuple(by_cut[cut] for cut in able)
 
 
 def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
@@ -212,11 +212,11 @@ def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, 
     return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
-def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
+def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
     """Return the bytes on a tile, [cuts, neurons], monotone in the neurons."""
-    several = Cuts.of(some)
+    several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
-    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
+    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])
     return np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
 
 

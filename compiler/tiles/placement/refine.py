@@ -90,12 +90,12 @@ def changes(
 ) -> Iterator[tuple[ReplicaShape, ...]]:
     """Yield changed shapes: first for families of similar populations, then for populations with the same structure, most work first."""
     classes: dict[int, list[int]] = {}
-    for index, some in enumerate(options):
-        classes.setdefault(id(some), []).append(index)
+    for index, choices in enumerate(options):
+        classes.setdefault(id(choices), []).append(index)
     work = {index: options[index][0].weight for index in range(len(options))}
-    together = [some for some in _families(problem) if len({id(options[m]) for m in some}) > 1]
+    together = [family for family in _families(problem) if len({id(options[m]) for m in family}) > 1]
     for groups in (together, list(classes.values())):
-        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
+        for members in sorted(groups, key=lambda group: -sum(work[m] for m in group)):
             yield from _changed(shapes, options, members)
 
 
@@ -104,22 +104,22 @@ def _changed(
 ) -> Iterator[tuple[ReplicaShape, ...]]:
     """Yield shapes in which `members` have the same new cut and number of neurons per tile, or their old shape if that is impossible."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
-        neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
+        neurons, changed = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:
-            own = next((some for some in options[index] if some.cut == choice.cut and neurons <= some.fit), None)
-            if own is not None:
-                found[index] = replace(shapes[index], cut=own.cut, width=int(ceil_div(own.neurons, neurons)))
-        yield tuple(found)
+            same_cut = next((option for option in options[index] if option.cut == choice.cut and neurons <= option.fit), None)
+            if same_cut is not None:
+                changed[index] = replace(shapes[index], cut=same_cut.cut, width=int(ceil_div(same_cut.neurons, neurons)))
+        yield tuple(changed)
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
     """Return groups of populations with irregular connections and nearly the same size, usually the parts of one population."""
-    found: dict[int, list[int]] = {}
+    families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):
-            first = next((some[0] for some in found.values() if _similar(problem, some[0], index)), index)
-            found.setdefault(first, []).append(index)
-    return list(found.values())
+            first = next((family[0] for family in families.values() if _similar(problem, family[0], index)), index)
+            families.setdefault(first, []).append(index)
+    return list(families.values())
 
 
 def _similar(problem: MappingProblem, one: int, other: int) -> bool:
@@ -127,20 +127,20 @@ def _similar(problem: MappingProblem, one: int, other: int) -> bool:
     return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= SIMILAR * a.neurons
 
 
-def _moves(shape: ReplicaShape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+def _moves(shape: ReplicaShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
     """Yield allocations with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
-    by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
-    replicas = sorted({choice.cut.replicas for choice in some})
-    mine = by_cut.get(shape.cut)
-    if mine is None:
+    by_cut = {choice.cut: choice for choice in sorted(choices, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
+    replicas = sorted({choice.cut.replicas for choice in choices})
+    present = by_cut.get(shape.cut)
+    if present is None:
         return
-    here = replicas.index(shape.cut.replicas)
-    neurons = int(ceil_div(mine.neurons, shape.width))
-    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
-    for r in (*replicas[max(0, here - 2) : here], *replicas[here + 1 : here + 3]):
-        same = int(ceil_div(mine.neurons, max(1, shape.tiles // r)))
-        wanted += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
-    for cut, n in wanted:
+    position = replicas.index(shape.cut.replicas)
+    neurons = int(ceil_div(present.neurons, shape.width))
+    moves = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
+    for r in (*replicas[max(0, position - 2) : position], *replicas[position + 1 : position + 3]):
+        same = int(ceil_div(present.neurons, max(1, shape.tiles // r)))
+        moves += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
+    for cut, n in moves:
         choice = by_cut.get(cut)
         if choice is None or not 1 <= n <= choice.fit or (cut, n) == (shape.cut, neurons):
             continue

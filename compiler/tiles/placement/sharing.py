@@ -92,10 +92,10 @@ def sharing_tiles(
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
     tiles = problem.target.tiles_per_chip
-    allocations = [_allocations(some, tiles) for some in options]
+    allocations = [_allocations(choices, tiles) for choices in options]
     if not all(allocations):
         return []
-    limit = min(some[0].limit for some in options)
+    limit = min(choices[0].limit for choices in options)
     places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
     found = []
     for start in _starts(options, allocations, separate, copies):
@@ -115,13 +115,13 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
     """Yield states in which all populations have the same cut, with many replicas of few samples, and each of them uses all tiles."""
-    known = dict.fromkeys(choice.cut for some in options for choice in some)
-    for cut in known:
-        if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:
+    cuts = dict.fromkeys(choice.cut for choices in options for choice in choices)
+    for cut in cuts:
+        if cut.replicas not in sorted({c.replicas for c in cuts})[-REPLICAS:]:
             continue
         state = []
-        for some in options:
-            choice = next((c for c in some if c.cut == cut), None)
+        for choices in options:
+            choice = next((c for c in choices if c.cut == cut), None)
             width = 0 if choice is None else min(tiles // cut.replicas, choice.neurons)
             if choice is not None and width and ceil_div(choice.neurons, width) <= choice.fit:
                 state.append((_LoadedAllocation(choice, width), 0))
@@ -129,20 +129,20 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
             yield state
 
 
-def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
+def _allocations(choices: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
     """Return the Pareto-optimal allocations of a population on at most `tiles` tiles."""
-    found = AllocationTable.of(some).pareto
-    return [_LoadedAllocation(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
+    table = AllocationTable.of(choices).pareto
+    return [_LoadedAllocation(choices[int(table.choice[row])], int(table.width[row])) for row in np.flatnonzero(table.tiles <= tiles)]
 
 
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
 ) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
     """Yield the initial states: every population on the fewest tiles, and the best placement of `separate`."""
-    yield [(some[0], 0) for some in allocations]
+    yield [(of_population[0], 0) for of_population in allocations]
     best, cycles = None, np.inf
     for placement in separate:
-        state = [_as_placed(some, where, copies) for some, where in zip(options, placement.ranges, strict=True)]
+        state = [_as_placed(choices, where, copies) for choices, where in zip(options, placement.ranges, strict=True)]
         longest = float(np.max([allocation.busiest for allocation, _ in state], axis=0).sum())
         if longest < cycles:
             best, cycles = state, longest
@@ -150,9 +150,9 @@ def _starts(
         yield best
 
 
-def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
+def _as_placed(choices: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
     cut = replace(where.cut, replicas=where.replicas // copies)
-    return _LoadedAllocation(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
+    return _LoadedAllocation(next(choice for choice in choices if choice.cut == cut), where.width), where.starts[0]
 
 
 class _Descent:

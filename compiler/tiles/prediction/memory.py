@@ -1,4 +1,8 @@
-"""Predicted bytes on every tile over a training step, by category, with their maximum over time."""
+"""Predicted bytes on every tile over a training step, by category, with their maximum over time.
+
+A category, such as "weights", is divided by *lifetime*: the stages of a training step in which the data are live. Data with separate
+lifetimes share memory (:mod:`snnc.compiler.tiles.memory.lifetimes`).
+"""
 
 from __future__ import annotations
 
@@ -121,8 +125,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {}
 
-    def add(kept: CategoryAndLife, tiles: Ints, size: Ints) -> None:
-        np.add.at(held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
+    def add(category_and_life: CategoryAndLife, tiles: Ints, size: Ints) -> None:
+        np.add.at(held.setdefault(category_and_life, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
 
     used = np.zeros(problem.target.tiles, dtype=bool)
     used[layout.clock_tiles] = True

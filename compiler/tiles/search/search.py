@@ -233,12 +233,12 @@ class Search:
 
     def estimate(self) -> float:
         """Return the cycles of the fastest estimate."""
-        return min((some.cycles for some in self._estimates), default=self.cycles())
+        return min((estimate.cycles for estimate in self._estimates), default=self.cycles())
 
     def use_estimates(self) -> Search:
         """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
         if self._estimates:
-            self.best = min(self._estimates, key=lambda some: some.cycles)
+            self.best = min(self._estimates, key=lambda estimate: estimate.cycles)
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
@@ -369,8 +369,8 @@ def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequen
             yield found
 
 
-def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
-    return [choice for choice in some if choice.cut.replicas == replicas]
+def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:
+    return [choice for choice in options if choice.cut.replicas == replicas]
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
