@@ -31,9 +31,9 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     read: list[_TermInput] = []
     whole = graph
     for term in loss.terms:
-        found = _read(whole, loss, term, wanted)
-        whole = found.graph
-        read.append(found)
+        term_input = _read(whole, loss, term, wanted)
+        whole = term_input.graph
+        read.append(term_input)
     return _joined(graph, whole, loss, read)
 
 
@@ -97,7 +97,7 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
         return graph, first.output, replace(loss, slices=slices).simplified()
     graph, ends, begins, width = given.copy(), list[str](), {}, 0
     for place in places:
-        term_input = next(some for some in read if some.place == place)
+        term_input = next(candidate for candidate in read if candidate.place == place)
         ends.append(_vector(graph, term_input, group))
         size = term_input.size // group if term_input.grouped else term_input.size
         begins[place] = (width, width + size)
@@ -112,14 +112,14 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
     return graph, output, replace(loss, slices=tuple(begins[term_input.place] for term_input in read), group=group).simplified()
 
 
-def _vector(graph: Graph, each: _TermInput, group: int) -> str:
+def _vector(graph: Graph, term_input: _TermInput, group: int) -> str:
     """Add the operations that turn the input of a term into a vector, summed over the neurons of each class if it is grouped by class."""
-    edge = each.edge
+    edge = term_input.edge
     flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
     graph.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
-    if not each.grouped or group == 1:
+    if not term_input.grouped or group == 1:
         return flat
-    parts = graph.add(fresh_name(graph, f"{edge.source} by class"), Reshape((each.size // group, group)))
+    parts = graph.add(fresh_name(graph, f"{edge.source} by class"), Reshape((term_input.size // group, group)))
     graph.connect(flat, parts)
     sums = graph.add(fresh_name(graph, f"classes of {edge.source}"), Reduce("sum", (1,)))
     graph.connect(parts, sums)

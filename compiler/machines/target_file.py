@@ -146,12 +146,12 @@ def _finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _wires(here: str, value: Any) -> tuple[Wire, ...]:
+def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
     def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 
     if not isinstance(value, list) or not all(is_whole(wire) for wire in value):
-        raise TargetValueError(f"{here} is not a list of wires [chip, chip, number of links].")
+        raise TargetValueError(f"{setting} is not a list of wires [chip, chip, number of links].")
     return tuple((a, b, n) for a, b, n in value)
 
 

@@ -1,7 +1,7 @@
 """Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
 
-A replica is a copy of a population on separate tiles, for a share of the batch. Sources read weights in the backward pass, by column
-groups: the groups into which the neurons of a tile of the target are divided.
+A replica is a copy of a population on separate tiles, for a share of the batch. In the backward pass, a source computes its gradient with a
+copy of the weights. It reads these from the target, one piece from each column group (a part of the neurons of a tile).
 """
 
 from __future__ import annotations
@@ -184,17 +184,17 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
     size, memo, key = HALF if link.half else FLOAT, layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
     pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
-    read = np.bincount(origin, minlength=target.replicas)
-    sent = size * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)
-    each = whole if source.width == 1 else pieces
+    readers = np.bincount(origin, minlength=target.replicas)
+    sent = size * link.inputs * target.tile_neurons * np.repeat(readers > 0, target.width)
+    pieces_sent = whole if source.width == 1 else pieces
     traffic.sent[target.tiles] += sent
-    traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(each.sum()))
-    both, mine, own = shared_tiles(source.tiles, target.tiles)
-    same = origin[mine // source.width] == own // target.width
-    both, mine, own = both[same], mine[same], own[same]
-    held = size * source.tile_neurons[mine] * target.tile_neurons[own]
-    traffic.add(both, -held, -each[own % target.width])
-    traffic.sent[both] -= held * (read[own // target.width] == 1)
+    traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(pieces_sent.sum()))
+    both, of_source, of_target = shared_tiles(source.tiles, target.tiles)
+    same = origin[of_source // source.width] == of_target // target.width
+    both, of_source, of_target = both[same], of_source[same], of_target[same]
+    held = size * source.tile_neurons[of_source] * target.tile_neurons[of_target]
+    traffic.add(both, -held, -pieces_sent[of_target % target.width])
+    traffic.sent[both] -= held * (readers[of_target // target.width] == 1)
     for r in range(source.replicas) if layout.several_chips else ():
         homes = layout.by_chip(target.of(int(origin[r])), target.neurons)
         for chip, neurons in layout.by_chip(source.of(r), source.neurons).items():

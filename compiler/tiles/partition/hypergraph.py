@@ -15,7 +15,19 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Hypergraph:
-    """Vertices with weights `work`, nets with weights `rate`; net n has the distinct pins ``pins[start[n] : start[n + 1]]``, ascending."""
+    """Vertices, which are neurons, and nets, which are sets of vertices. The vertices of a net are called its pins.
+
+    In the methods, `part` is the part of each vertex, and `parts` the number of parts.
+
+    Attributes
+    ----------
+    start, pins
+        The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending.
+    rate
+        Weight of each net: events per step.
+    work
+        Weight of each vertex.
+    """
 
     start: Ints
     pins: Ints

@@ -75,6 +75,7 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
 
 
 def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
+    """Return the buffers of the currents, outputs and states of a population."""
     step = next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
     return {*population.ports, *population.output_buffers.values(), *step.outputs, *step.states}
 
@@ -88,6 +89,7 @@ def _owners(program: StepProgram) -> dict[str, str]:
 
 
 def _shown(program: StepProgram, buffer: str) -> bool:
+    """Return whether `buffer` contains the values of an input or of the source of a connection."""
     return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
 
 
