@@ -100,6 +100,7 @@ def host_bytes(problem: MappingProblem) -> int:
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:
+    """Return the description of a bus in the plan."""
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -123,6 +124,7 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
 
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
+    """Return the description of a population in the plan."""
     return PopulationPlan(
         layer.id,
         layer.label,

@@ -277,6 +277,7 @@ class MappingProblem:
 
     @cached_property
     def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
+        """Return the layers that read each bus, in the forward and in the backward pass."""
         found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
@@ -342,6 +343,7 @@ class MappingProblem:
 
     @cached_property
     def _ring_slots(self) -> Mapping[str, int]:
+        """Return :meth:`ring_slots` by buffer."""
         lags: dict[str, int] = {}
         for link in self.network.links:
             if link.input_gradient:

@@ -29,6 +29,7 @@ def as_planned(plan: Plan) -> Placer:
 
 
 def _range_of(population: PopulationPlan) -> TileRange:
+    """Return the tile range from which the blocks of `population` were made."""
     cuts: dict[int, set[tuple[int, int]]] = {tile: set() for tile in population.replica_tiles(0)}
     shares: dict[tuple[int, int], list[int]] = {}
     first = [np.iinfo(np.int64).max] * population.replicas

@@ -77,6 +77,7 @@ def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlac
 
 
 def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
+    """Return the loops of the vertex `name` of a population's blocks."""
     links, cost = block_links(problem, layer, None), problem.costs[f"{name}.{layer.id}"]
     if name == "source_gradient":
         return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
@@ -116,6 +117,7 @@ def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
+    """Return the bytes of the code of a tile that runs a population's blocks and relays, and updates parameters."""
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     network = problem.network

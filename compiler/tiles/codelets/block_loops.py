@@ -99,6 +99,7 @@ def _row(sweep: int, pair: int, most: int) -> Formula:
 
 
 def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[Loop]:
+    """Yield the loops over a connection's input values, which are all multiplied, or mostly skipped because they are 0."""
     yield from _sweeps(cost, VALUE_SWEEP, place)
     if mostly_zero:
         yield from looping("pairs of values", SAMPLES * pairs(Amount("width")), sweeps(COUNT, VALUE_SWEEP) * cost.word, place)
@@ -108,6 +109,7 @@ def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[L
 
 
 def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    """Yield the loops over the table of an indexed connection: searches, lookups, rows and their runs."""
     if link.events:
         yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
     yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)
@@ -118,6 +120,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
 
 
 def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    """Yield the loops over rows of a table and over their runs; without a `form`, runs of one value and longer runs may both occur."""
     yield from looping("rows of a table", Amount("found_rows"), cost.table_row, place)
     if form is None or form.single:
         yield from looping("runs of one value", Amount("singles"), cost.single, place)

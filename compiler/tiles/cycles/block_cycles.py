@@ -252,6 +252,7 @@ def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
 
 
 def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
+    """Return the fraction of pairs of a link's inputs in which a value is not 0, from the rates of the neurons that feed its source."""
     all_zero = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None

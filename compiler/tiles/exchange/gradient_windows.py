@@ -114,6 +114,7 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
 
 
 def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
+    """Return the work of the first stage on each chip, summed over all buses."""
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():

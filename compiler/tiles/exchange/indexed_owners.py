@@ -99,6 +99,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the pieces that column groups exchange with owners: group, owner, first element, and number of elements of each."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1

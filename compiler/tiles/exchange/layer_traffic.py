@@ -254,6 +254,7 @@ class _Count:
                         self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
+        """Add the windows of a bus that `tiles` read for the samples ``[first, first + count)``, in all iterations."""
         readers = self.by_chip(tiles, np.ones(len(tiles)))
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):

@@ -101,6 +101,7 @@ def locate(plan: Plan) -> LayerPlaces:
 
 
 def _layer(blocks: Sequence[Block]) -> LayerPlace:
+    """Return the tiles of a layer, with the neurons and samples on each, from its blocks."""
     numbers = chain.from_iterable((b.tile, b.first, b.count, b.sample, b.samples) for b in blocks)
     table = np.fromiter(numbers, dtype=np.int64, count=5 * len(blocks)).reshape(-1, 5)
     tiles, at = np.unique(table[:, 0], return_inverse=True)

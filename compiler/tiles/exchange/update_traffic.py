@@ -60,6 +60,7 @@ def factor_to_updates(layout: Layout) -> ExchangeTraffic:
 
 
 def _add_rates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
+    """Add the copy of `size` bytes, such as the learning rate, from tile 0 to all tiles that update parameters."""
     updates = np.zeros(layout.problem.target.tiles, dtype=bool)
     for layer in layout.problem.network.layers:
         if learned_rows(layer):

@@ -137,6 +137,7 @@ def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[in
     vertex, workers = gradient_window(problem.costs), problem.target.workers
 
     def cycles(firsts: Ints, samples: int) -> Any:
+        """Return the cycles of relays with `samples` samples each, from `firsts` on, that add the sums of all parts."""
         shares = Shares.of(workers, samples)
         at = np.flatnonzero(shares.begins)
         first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]

@@ -187,6 +187,7 @@ def _of_layer(
 
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
+    """Return the vertices that sum the private gradients of column groups with several blocks."""
     shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
@@ -196,6 +197,7 @@ def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRo
 
 
 def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
+    """Return the vertices that each process a share of a parameter; with `sums`, they also sum its gradients."""
     shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()

@@ -364,6 +364,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
 
 
 def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:
+    """Return the source of a connection; `inputs` tells whether each input is the same at every step."""
     buffer = program.buffers[connection.source_buffer]
     return BusSource(
         buffer.name,
@@ -377,6 +378,7 @@ def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[st
 
 
 def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
+    """Return whether only some neurons of a connection's source receive a gradient: the source spikes, and its surrogate has bounds."""
     population = next((p for p in program.populations if p.id == connection.source), None)
     if population is None:
         return False
@@ -389,6 +391,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
 def _link(
     program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
 ) -> Link:
+    """Return the description of a connection from `source`."""
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
@@ -426,6 +429,7 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
 
 
 def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
+    """Return the description of a population with its `links`."""
     buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
     backward = program.backward if training else ()

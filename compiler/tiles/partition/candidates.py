@@ -121,6 +121,7 @@ def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
 
 
 def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
+    """Return whether a population can be cut: no neurons share a learned value, and its connections can be divided by neuron."""
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
             return False  # one learned value for all neurons
@@ -136,6 +137,7 @@ def _reads_separately(graph: Graph, edge: Edge) -> bool:
 
 
 def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
+    """Return the candidates with the numbers of connections to and from each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
     sources, targets = [], []

@@ -202,6 +202,7 @@ class _Descent:
         best_places: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
+            """Return the number of the allocation with the least cost; those whose lower bound is too high are not evaluated."""
             least = min((best_places[n][0] for n in numbers if n in best_places), default=math.inf)
             new = [n for n in numbers if n not in best_places]
             bounds = costs.least([allocations[n] for n in new]) if new else np.zeros(0)

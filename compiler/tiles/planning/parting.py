@@ -177,6 +177,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
     """
 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
+        """Return the estimated cycles of the network cut into `parts` (infinite if it does not fit), with these parts."""
         program, activity = (
             (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
         )
@@ -221,6 +222,7 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
+    """Return the network cut into the number of parts that the user requested."""
     found = parter.candidates
     if found is None or number > found.neurons:
         what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"

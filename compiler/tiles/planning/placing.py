@@ -71,6 +71,7 @@ def _map_graph(
     chips: int | None,
     common: Common,
 ) -> Mapped:
+    """Map a program as given, or in the order of channels or cut into the parts that make it fastest."""
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
     # An embedded program keeps the author's order of neurons. In mode "drop", order and parts determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":

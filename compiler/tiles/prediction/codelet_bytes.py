@@ -89,6 +89,7 @@ def uses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
+    """Yield the codelets of the blocks of a population."""
     problem, where = layout.problem, layout.ranges[layer.id]
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
@@ -207,6 +208,7 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets that compute the losses of samples."""
     problem = layout.problem
     if not problem.training or problem.network.external:
         return
@@ -217,6 +219,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets of both stages of the reduction of partial input gradients."""
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():

@@ -194,6 +194,7 @@ def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
+    """Return the work of writing windows of values and, if `rows` is not None, of first storing the last step's values."""
     cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
     size = ceil_div(samples * source.width, workers)
     older = sum(rows is None or bus.lag != 1 for bus in buses)

@@ -139,6 +139,7 @@ def _found_counts(
 def _draw_found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
+    """Draw the numbers that :func:`_found_counts` returns."""
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))

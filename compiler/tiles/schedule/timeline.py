@@ -165,6 +165,7 @@ class EventTimeline:
         return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
+        """Return :meth:`rounds`, computed from the buses `limited`."""
         further = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
             entries = self.all_entries(bus) if backward else self.stored(bus)
@@ -206,6 +207,7 @@ class EventTimeline:
         return found[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
+        """Return :meth:`busiest` for one number of samples."""
         first = np.arange(0, self.problem.batch - samples + 1, samples)
         if part == "entries":
             shown = self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))

@@ -192,6 +192,7 @@ def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
 
 
 def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
+    """Return the data that `level` reads from the level `below` it."""
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
     return LevelReads(

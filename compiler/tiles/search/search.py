@@ -134,6 +134,7 @@ class Search:
         return self._prices[key]
 
     def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
+        """Return the result of :meth:`price`, not cached; tables of indexed connections are estimated."""
         layout = make_layout(self.problem, placement, local_relays=local_relays)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
@@ -287,6 +288,7 @@ class Search:
             self._run_options(part, self._options(part, even=even), chips, copies)
 
     def _run_options(self, part: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
+        """Price placements with these choices, with less and less memory of a tile for blocks, until relays fit as well."""
         for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))

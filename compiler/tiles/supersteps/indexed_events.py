@@ -239,6 +239,7 @@ def _spikes(problem: MappingProblem, bus: Bus) -> Any:
 
 
 def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
+    """Return the measured spikes as a sparse matrix; in mode "drop", only those that are sent."""
     from scipy.sparse import csr_array
 
     counts = problem.timeline.stored(bus)

@@ -205,6 +205,7 @@ def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> Vert
 
 
 def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
+    """Return the vertex of :func:`weight_rows` for float16 weights."""
     fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
     loops = (
         *looping("runs of tiles", Amount("runs"), cost.run, "lists"),

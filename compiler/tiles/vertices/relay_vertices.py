@@ -226,6 +226,7 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
+    """Return the fields with the stored spikes of all steps, as lists of ids."""
     return (
         constant("stored", "room for ids per step"),
         run(way, stored.ids, "ids", "ids of all steps", align),
@@ -243,6 +244,7 @@ def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, Field
 
 
 def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
+    """Yield the fields of a vertex that writes the first window of bus `i`."""
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
         yield run("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
@@ -266,6 +268,7 @@ def _position(i: int, way: FieldKind) -> FieldSpec:
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
+    """Return the fields of a window of spikes."""
     return (
         constant(f"capacity{i}", "capacity of the window in ids"),
         constant(f"room{i}", "capacity rounded up to whole words"),
@@ -275,6 +278,7 @@ def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
 
 
 def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
+    """Return the fields of a window that also contains neurons that receive a gradient without a spike."""
     return (
         constant(f"entries{i}", "capacity of the window in entries"),
         constant(f"support_room{i}", "capacity rounded up to whole words"),
