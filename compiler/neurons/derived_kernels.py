@@ -28,8 +28,7 @@ LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; kernels have a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
-    "stored_values",
-    "symbolic", "symbolic_functions",
+    "stored_values", "symbolic", "symbolic_functions",
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
@@ -42,7 +41,7 @@ def cached_kernel(
 ) -> Kernel:
     """Return the cached kernel of a neuron, surrogate, learnable parameters and ports; derive and store it on a miss.
 
-    Files that cannot be read or written, or with other contents, are ignored.
+    Files that cannot be read or written, or that do not contain a kernel, are ignored.
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
