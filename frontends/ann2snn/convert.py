@@ -82,14 +82,16 @@ class _Conversion:
     ----------
     old, made
         The ReLU network, and the spiking network so far.
-    scales, scale
-        Value of the ReLU network that corresponds to 1 in the spiking network: by population, as measured; by node, as chosen.
+    scales
+        Measured scale of each population.
+    scale
+        Scale of each node.
     preferred
         Scale that the readers of a node prefer; None without a preference.
     steady, binary
         Nodes with constant values over the steps, and nodes whose values are 0 or 1.
     last
-        Node of `made` with the values of a node of `old`.
+        Node of `made` that has the values of each node of `old`.
     """
 
     old: Graph
@@ -146,10 +148,10 @@ class _Conversion:
             self._put(name, operation, self.last[source])
 
     def _maximum(self, name: str, operation: Operation, source: str) -> None:
-        """Add the maximum of means over time.
+        """Add a maximum whose mean over the steps is the maximum of its operands' means.
 
-        Let C be the running sum of a value over the steps. The largest C in a window grows, step by step, to the largest sum;
-        its growth in a step is the pooled value of that step. The maximum of spikes is a spike, because no C grows by more than 1 per step.
+        The operands are summed over the steps, and the output of a step is the growth of the largest sum. For spikes it is 0 or 1,
+        because no sum grows by more than 1 per step.
         """
         counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
         largest = self._insert(f"{name}.largest", operation, counts)
