@@ -79,6 +79,7 @@ def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node
 
 
 def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
+    """Return `x`, whose axes are `letters`, with the axes in the order of `result`."""
     return shaping.transpose(pool, x, tuple(letters.index(c) for c in result))
 
 

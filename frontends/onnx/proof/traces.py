@@ -1,4 +1,4 @@
-"""Values of the file that the ports of recovered populations must equal, step by step, for checking and verifying an import."""
+"""Traces: the values in an ONNX file that each state and output of a recovered population must equal, step by step."""
 
 from __future__ import annotations
 
