@@ -208,7 +208,7 @@ class _Marker:
 
     def _subtracts_threshold(self, name: str, scale: Array | None, sign: float) -> bool:
         threshold = self._thresholds.get(name if name[0] != "p" else f"c{name[1:].rpartition('_')[0]}")
-        if scale is None or threshold is None or not _broadcast(scale, threshold):
+        if scale is None or threshold is None or not _broadcastable(scale, threshold):
             return False
         return not scale.any() or bool(np.allclose(sign * scale, -threshold, rtol=1e-6, atol=0))
 
@@ -218,15 +218,15 @@ def _sum(forms: list[Form], signs: tuple[float, ...]) -> Form:
     for form, sign in zip(forms, signs, strict=True):
         for name, scale in form.items():
             before = found.get(name, np.zeros(()))
-            found[name] = before + sign * scale if scale is not None and before is not None and _broadcast(before, scale) else None
+            found[name] = before + sign * scale if scale is not None and before is not None and _broadcastable(before, scale) else None
     return found
 
 
 def _scaled(form: Form, factor: Array) -> Form:
-    return {name: scale * factor if scale is not None and _broadcast(scale, factor) else None for name, scale in form.items()}
+    return {name: scale * factor if scale is not None and _broadcastable(scale, factor) else None for name, scale in form.items()}
 
 
-def _broadcast(a: Array, b: Array) -> bool:
+def _broadcastable(a: Array, b: Array) -> bool:
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:

@@ -197,6 +197,7 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
 def _searched(
     step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]
 ) -> Start:
+    """Add initial states to `start`, population by population, until no values differ from the file."""
     best = faults(start)
     most = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
@@ -207,6 +208,7 @@ def _searched(
 
 
 def _work(step_class: StepClass) -> int:
+    """Return the number of multiplications of a class."""
     weight = step_class.operands[1] if step_class.op in ("linear", "conv") else None
     return math.prod(step_class.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
 
@@ -272,6 +274,7 @@ def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
 
 
 def _difference(a: Array, b: Array) -> float:
+    """Return the largest difference, relative to ``1 + |a|``; infinity if the shapes do not fit or a value is not finite."""
     try:
         gap = np.abs(a - b)
     except ValueError:

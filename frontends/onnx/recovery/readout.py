@@ -21,7 +21,7 @@ from snnc.frontends.onnx.reroll.step import Result
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Maximum number of operations between an output and a reduction over time that is searched for."""
+"""Maximum number of operations after a stack of steps, or a reduction over time, that are searched."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:

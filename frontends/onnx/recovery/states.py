@@ -17,14 +17,17 @@ from snnc.frontends.onnx.reroll.roll import Const, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_CHAIN: Final = 4
+"""Maximum number of operations between a value and the state from which it is computed."""
 
 
 @dataclass(frozen=True)
 class States:
-    """States of one group: for each stored class, the number of previous values; ``computed`` delayed values follow from the states."""
+    """States of one group of classes."""
 
     stored: dict[int, int]
+    """Number of previous values of each class that is a state."""
     computed: frozenset[int]
+    """Classes whose previous value is computed from the states."""
 
 
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
@@ -103,6 +106,7 @@ def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
 
 
 def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
+    """Return the largest delay with which the group reads each of its own classes."""
     inside = set(members)
     late: dict[int, int] = {}
     for cls in members:
@@ -113,6 +117,7 @@ def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
 
 
 def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+    """Move classes that the other states determine from `stored` to `computed`, except those in `forced`."""
     for cls in sorted(stored, key=members.index, reverse=True):
         if cls in forced or stored[cls] != 1:
             continue
@@ -139,7 +144,7 @@ def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -
 
 
 def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
-    """Return the class that `cls` is a constant multiple of, or the membrane potential that it is the spike of; else `cls`."""
+    """Return the class of which `cls` is a constant multiple, or the membrane potential if `cls` is its spike; else `cls`."""
     start = cls
     while True:
         step_class, operands = step.classes[cls], step.operands(cls)
@@ -198,6 +203,7 @@ def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | No
 
 
 def _fires(step: RecoveredStep, cls: int) -> bool:
+    """Return whether a class is a spike, or a constant multiple of one."""
     step_class = step.classes[cls]
     if step_class.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
         return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))

@@ -32,7 +32,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     TimeMixingError
         A value would need an input ahead of time.
     """
-    lead = [-_first(c) if aligned else 0 for c in classes]
+    lead = [-_first(c) if aligned else 0 for c in classes]  # number of steps to add to the steps of each class
     for _ in range(len(classes) + 1):
         changed = False
         for result in results:
@@ -88,7 +88,7 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products whose results are only needed in later steps into the step that needs them; return None if there are none.
+    """Move matrix products whose results only later steps read to the next step; return None if there are none.
 
     A compartment that is coupled to others after it fires, ``v = v + G v``, makes its population read itself in the same step, through
     a product. If only the next step reads the result, the product and everything computed from it can be moved to the start of the
@@ -116,6 +116,7 @@ def delay_products(step: RecoveredStep) -> RecoveredStep | None:
 
 
 def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
+    """Return the classes that read each class, with their delays."""
     users: dict[int, list[tuple[int, int]]] = {}
     for step_class in step.classes:
         for operand in step_class.operands:
