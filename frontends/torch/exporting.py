@@ -23,6 +23,7 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 EXPORTERS: Final = ("TorchScript", "dynamo")
 """PyTorch's exporters in the order of attempts; the first is ten times as fast."""
 OPSET: Final = 17
+"""Opset of files from the TorchScript exporter."""
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 

@@ -94,6 +94,7 @@ def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> li
 
 
 def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Form | None:
+    """Return the form of a tensor that the network stores itself or transposed; None for other tensors."""
     squeezed = np.squeeze(tensor).shape
     before = value if original is None else original
     for transposed in (False, True) if value.ndim == 2 else (False,):

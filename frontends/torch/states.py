@@ -33,6 +33,7 @@ def private_copy(module: Any) -> Any:
 
 
 def _copy_of(module: Any) -> Any:
+    """Return a deep copy; tensors computed under autograd, which PyTorch cannot copy, are detached."""
     torch = require_torch()
     memo: dict[int, Any] = {}
     for part in module.modules():
@@ -111,6 +112,7 @@ class _Run:
 
 
 def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
+    """Call the module once, and count the calls of its neurons `units`."""
     torch = require_torch()
     calls, given = Counter[int](), set[int]()
 
@@ -200,6 +202,7 @@ def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...
 
 
 def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: CallPattern) -> Any:
+    """Call the module once per step, and stack the results."""
     results, state = [], None
     for t in range(arguments[0].shape[0]):
         step = [a[t] for a in arguments]
