@@ -27,7 +27,7 @@ class Comparison:
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
-        Step and sample of the first mismatch, first in time; None without a mismatch or without such an axis.
+        Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis.
     shapes
         Shapes of the output in snnc and in the other implementation.
     """
@@ -188,8 +188,8 @@ def random_arrays(
         values = (random.random(shape) < 0.3).astype(np.float32)
         if operation.kind == "values":
             place = np.add.outer(np.zeros(length, int) if batch > 1 else np.arange(length), np.arange(batch))
-            scale = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))
-            values = np.where(scale == 0, values, scale * random.normal(size=shape)).astype(np.float32)
+            deviation = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))  # 0, 1, 0, 3, …
+            values = np.where(deviation == 0, values, deviation * random.normal(size=shape)).astype(np.float32)
         values = values if layout.batch_axis is not None else values[:, -1]
         values = values if layout.time_axis is not None else values[0]
         axes = [axis for axis in (layout.time_axis, layout.batch_axis) if axis is not None]

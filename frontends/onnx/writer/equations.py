@@ -1,4 +1,4 @@
-"""Convert neuron equations to elementwise ONNX operators, in the author's order, or to functions of the model."""
+"""Convert neuron equations to elementwise ONNX operators, or each neuron model to an ONNX function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from snnc.frontends.onnx.operators.elementwise import DIRECT, EXTREMES, WAVES
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 
 _OPERATORS: Final[Mapping[str, str]] = {primitive: operator for operator, primitive in (*DIRECT.items(), *EXTREMES.items(), *WAVES.items())}
+"""ONNX operator by function of the equation language."""
 _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "spike_ge": "GreaterOrEqual", "ge": "GreaterOrEqual"}
+"""ONNX operator by comparison; its result is cast to float."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> st
     arrays = [to.constants.field_array(operation.weight, name, "weight")]
     if operation.bias is not None:
         arrays.append(to.constants.field_array(operation.bias, name, "bias"))
-    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **_places(windows))
+    attributes = _window_attributes(windows)
+    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **attributes)
 
 
 def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
@@ -123,9 +124,9 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
         return _print_max(to, name, windows, value.name)
     plain = set(windows.dilation) == {1} and not any(_overhang(windows))
     if operation.kind == "average" and plain:
-        return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_places(windows))
+        return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_window_attributes(windows))
     ones = to.constants.floats(np.ones((windows.channels, 1, *windows.kernel)), f"{name}.window")
-    made = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_places(windows))
+    made = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_window_attributes(windows))
     if operation.kind == "sum":
         return made
     counts = windows.taps_inside(operation.count_padding)
@@ -135,17 +136,18 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
 
 def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
     """Add a max pooling; overhang becomes padding, because ONNX counts overhanging windows differently from PyTorch."""
-    places = _places(windows)
-    pads = places["pads"]
+    attributes = _window_attributes(windows)
+    pads = attributes["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
         around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
         lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
         value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, hint=f"{name}.padded")
-        places["pads"] = [0] * len(pads)
-    return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **places)
+        attributes["pads"] = [0] * len(pads)
+    return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **attributes)
 
 
-def _places(windows: Windows) -> dict[str, Any]:
+def _window_attributes(windows: Windows) -> dict[str, Any]:
+    """Return the attributes of an ONNX convolution or pooling, with overhanging windows as additional padding."""
     after = [p[1] + more for p, more in zip(windows.padding, _overhang(windows), strict=True)]
     return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": [*(p[0] for p in windows.padding), *after]}
 

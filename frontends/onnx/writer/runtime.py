@@ -16,6 +16,7 @@ from snnc.frontends.onnx.reading.reader import read_outline
 from snnc.frontends.onnx.writer.errors import RuntimeInputError, RuntimeRefusesError
 
 _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
+"""ONNX Runtime's setting for the folder of external weights."""
 
 
 class RuntimeModel:
@@ -188,6 +189,8 @@ def expose(model: ModelProto, tensors: Iterable[Tensor]) -> dict[Key, str]:
 
 
 class _Exposer:
+    """Adds tensors of nested graphs to the outputs of the main graph."""
+
     def __init__(self, graph: GraphProto) -> None:
         self._graph = graph
         self._outputs = {o.name for o in graph.output}

@@ -41,7 +41,7 @@ class LoopVariable:
 
 @dataclass
 class ScanBody:
-    """One time step under construction; :meth:`write` sets the remaining fields from the first eight.
+    """One time step under construction; :meth:`write` sets `values`, `carried`, `results` and `lines`.
 
     Parameters
     ----------
@@ -173,5 +173,6 @@ class ScanBody:
         return {r: StepTensor(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
+        """Repeat a value without batch axis for every sample."""
         spread = self.body.node("Expand", value.name, self.full_shape(shape), hint=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, batched=True, truth=None)
