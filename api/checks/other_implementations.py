@@ -28,7 +28,7 @@ MAX_VALUES: Final = 1 << 28
 """Maximum number of hidden values that one verification stores."""
 SIMULATOR: Final = "the NIR simulator"
 _STATES_OF_NIR: Final = {"syn": "i_syn"}
-"""Graph names of simulator states whose names differ."""
+"""Name in the graph of each simulator state that has a different name there."""
 
 
 @dataclass(frozen=True)

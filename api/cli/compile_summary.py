@@ -121,6 +121,7 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
 
 
 def _fused(plan: Plan) -> str:
+    """Return a remark on relays that work in the same superstep as neurons; empty for other plans."""
     return "; in the forward pass, relays search for spikes while neurons compute" if plan.latency > 1 else ""
 
 

@@ -20,13 +20,17 @@ from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, Pickled
 _EXPANSION: Final = 1_100
 """Largest ratio of inflated to deflated size that is accepted; deflate reaches 1032."""
 _SLACK: Final = 1_024
+"""Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""Function that reads the header of an npy file, by version of the format."""
 
 
 @dataclass(frozen=True)
 class _Member:
+    """One array of an archive: its entry in the zip file, and its declared shape and type."""
+
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

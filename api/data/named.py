@@ -24,9 +24,12 @@ from snnc.errors import DataOptionError
 _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
 _IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
 KINDS: Final = (*_EVENTS, *_IMAGES)
+"""Kinds of data sets."""
 ENCODERS: Final = ("rate", "latency", "repeat")
 _ENCODED: Final = ("encoder",)
+"""Settings that only affect images."""
 _BINNED: Final = ("dt", "duration", "downsample", "polarity")
+"""Settings that only affect events."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Reading:
     Attributes
     ----------
     steps
-        Number of steps; None for that of the network.
+        Number of steps; None for the network's number.
     dt, duration, downsample, polarity
         For events: see :class:`snnc.data.Bin`.
     encoder
@@ -90,7 +93,16 @@ def read_named(kind: str, path: Path) -> DataSet:
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
     """Return the data set with its samples binned or encoded as inputs of a network.
 
-    The network runs `steps` steps (None: any number); `shape` is that of its input, or None if it has several inputs.
+    Parameters
+    ----------
+    data, kind
+        The data set and its kind, one of :data:`KINDS`.
+    reading
+        Settings of the user.
+    steps
+        Number of steps of the network; None if it is open.
+    shape
+        Shape of the network's input; None if it has several inputs.
 
     Raises
     ------

@@ -113,6 +113,8 @@ class NpyRows:
 
 @dataclass(frozen=True)
 class _Open:
+    """An open npy file; indexing reads a row."""
+
     rows: NpyRows
     stream: IO[bytes]
 

@@ -19,8 +19,11 @@ import numpy as np
 from snnc.data.sample import Array
 
 _REFERENCE: Final = np.dtype([("count", "<u4"), ("heap", "<u8"), ("object", "<u4")])
+"""Reference to a row: number of elements, address of its heap collection, and number of its object."""
 _COLLECTION: Final = struct.Struct("<4sB3xQ")
+"""Header of a heap collection: signature, version and size."""
 _OBJECT: Final = struct.Struct("<HHxxxxQ")
+"""Header of an object in a collection: its number, its reference count and its size."""
 _MOST: Final = 1 << 28
 """Largest accepted size of a heap collection, in bytes; HDF5 makes a collection as large as its largest object needs."""
 
