@@ -56,7 +56,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
     Raises
     ------
     ConnectionWindowError
-        The number of values is wrong, or one is not a whole number of `least` or more.
+        The number of values is wrong, or a value is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions

@@ -5,8 +5,8 @@
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather
 
-A constant computed by an elementwise operation, `linear` or `conv` keeps its operation and operands besides its value, so that the
-first time step, which exporters fold, still matches the others.
+Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear` or `conv` keeps its
+operation and operands in addition to its value, and the first step still matches the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until no delay is negative.
 
-Shifts are needed because a class may have been assigned to the step after the one it belongs to (a reset
-reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
+The roll-up may assign a class to the step after its own: a reset, for example, reads the spike of the previous step. Shifting a class
+changes the delays around it, but not its values.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def shift(step_class: StepClass, lead: int) -> None:
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
     """Move matrix products whose results only later steps read to the next step; return None if there are none.
 
-    A compartment that is coupled to others after it fires, ``v = v + G v``, makes its population read itself in the same step, through
-    a product. If only the next step reads the result, the product and everything computed from it can be moved to the start of the
-    next step, so that the cycle has a delay.
+    For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
+    product. If only the next step reads the result, the product and everything computed from it can move to the start of the next
+    step. The cycle then has a delay.
     """
     users = _users(step)
     slack = _slack(step, users)

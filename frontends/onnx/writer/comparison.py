@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare one output of snnc with that of the other implementation, both in the layout of the file."""
+    """Compare the values of one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout."""
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
