@@ -177,7 +177,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Sample:
-    """Random inputs, reproducibly drawn step by step; those of odd seeds are four times as large."""
+    """Random inputs, reproducibly drawn step by step; with odd seeds, values are four times as large."""
 
     seed: int
     inputs: Inputs

@@ -2,7 +2,7 @@
 
 A tensor may contain the states of several populations, or a buffer of past values that shifts by one entry per step. The operations
 that join the tensor at the end of a step show its parts. Before the first step, the tensor is joined in the same way from one input per
-part. A slice of the state then is a part at the first step, too.
+part, so that slices of the tensor lead to parts at every step.
 """
 
 from __future__ import annotations
