@@ -1,6 +1,7 @@
-"""Rows of the table of trainable losses, optimisers and precisions, and the error with which a target refuses a row.
+"""Losses, optimisers, schedules and precisions as rows of ``docs/reference/training.md``, and why a target refuses a row.
 
-The rows are derived from the parsers' tables, so that a new statistic, regulariser, optimiser or setting adds a row.
+Losses, schedules and precisions are derived from the parsers' tables, so that a new statistic, regulariser, schedule or precision adds a
+row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
+"""Response of a neuron as linear functions of its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
 set of coefficients per neuron. An :class:`Oracle` decides whether a neuron spikes. It repeats its decision for equal arguments, so two

@@ -1,8 +1,9 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, keep them as attributes
-between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
-once for each step of the example, from rest, with its states carried over; a module that loops over time itself is only reset first.
+Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as
+attributes between calls. Norse's cells return their states, and start from rest if no state is passed. A module whose neurons run one step
+per call is called once per step of the example, from rest, and its states are carried over. A module that loops over time itself is only
+reset before the call.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     shapes = {text: leaf.numbers.shape for leaf, text in names.items() if text is not None}
     buffers = tuple(name for name, tree in trees.items() if any(names[leaf] is None for leaf in _leaves(tree)))
     depth = _depth(moves)
-    clash = set(shapes) & (set(inputs) - set(states))
+    clash = set(shapes) & (set(inputs) - set(states))  # names of parts that are also names of other inputs
     found = UnpackedStates(trees, names, shapes, buffers, depth)
     return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
 

@@ -172,7 +172,7 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Detach spikes in an expression that also contains other values."""
+        """Detach spikes in an expression that also contains other values; add spikes that multiply such values to `gates`."""
         if not isinstance(e, Call):
             gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e

@@ -54,12 +54,13 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
 def _without_operation(step: RecoveredStep) -> set[int]:
     """Return the moving classes without a counterpart in the graph, and all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
-    hard = {c for c in live if _has_no_operation(step, c)}
+    unsupported = {c for c in live if _has_no_operation(step, c)}
     while True:
-        more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
+        readers = {c for c in live if any(isinstance(o, Ref) and o.cls in unsupported for o in step.classes[c].operands)}
+        more = readers - unsupported
         if not more:
-            return hard
-        hard |= more
+            return unsupported
+        unsupported |= more
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
@@ -81,12 +82,12 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
     return False
 
 
-def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
-    """Return the classes in `hard` that a result or a computing class reads."""
-    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
+def _roots(step: RecoveredStep, unsupported: set[int]) -> list[int]:
+    """Return the classes in `unsupported` that a result or a computing class reads."""
+    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in unsupported}
     for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
-            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in hard)
+            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in unsupported)
     return sorted(found)
 
 
