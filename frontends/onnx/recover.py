@@ -160,7 +160,10 @@ def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the pairs of states and outputs if every input with an apparent time axis is a state, whose axis may pack several states."""
+    """Return the pairs of states and outputs if every input with an apparent time axis is a state; else no pairs.
+
+    Such an axis may pack several states.
+    """
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         return pairs if set(axes) <= set(pairs.outputs) else Pairs({})

@@ -35,7 +35,7 @@ def infer(flat: Flat) -> Shapes:
         Shapes do not match, or cannot be inferred.
     """
     shapes = Shapes()
-    # Nodes in `stuck` are inferred from a part of their inputs, but only when no node with all inputs is waiting.
+    # Nodes in `stuck` are inferred from a part of their inputs when `waiting` is empty.
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
     while waiting or tried < len(stuck):
         wait = bool(waiting)

@@ -116,7 +116,7 @@ class _Marker:
         self._spike_sums: dict[str, Expression] = {}
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
-        """Return the value of a line, with its spikes detached if a state depends on it (`inner`), and record the form of its target."""
+        """Record the form of a line's target, and return its value, with spikes detached if a state depends on the line (`inner`)."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
         if isinstance(value, Call) and value.function in SPIKES:

@@ -33,8 +33,8 @@ class States:
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
     """Return the states of a group.
 
-    A delayed value that is computed from the states with a trainable parameter is also a state if gradients flow through it: computed
-    from the initial states, it would give the parameter a gradient before the first step.
+    A delayed value that depends on a trainable parameter is a state, too, if gradients flow through it. Otherwise it would be computed
+    from the initial states, and the parameter would receive a gradient before the first step.
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]

@@ -54,7 +54,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step of a class in the file, but at most the smallest delay of the inputs that it reads."""
+    """Return the first step at which the file computes a class, limited to the smallest delay of the inputs that the class reads."""
     shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
     return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 

@@ -300,7 +300,10 @@ class Roller:
             )
 
     def _unify_class(self, step_class: StepClass, t: int, node: Node) -> None:
-        """Require that `node` is the value of a class at step `t`, or record it where only its value matters."""
+        """Require that `node` computes a class at step `t`.
+
+        Before step 0, and in early steps with another structure, the node is only recorded; its value is compared later.
+        """
         if t < 0 and not step_class.static:
             known = step_class.initial.setdefault(t, [])
             if node not in known:

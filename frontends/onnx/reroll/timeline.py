@@ -1,4 +1,4 @@
-"""Find the time axes and steps of a flattened graph, the input step that each value depends on, and its values in earlier steps."""
+"""Find time in a flattened graph: the time axes, the number of steps, and for a value its latest input step and its earlier nodes."""
 
 from __future__ import annotations
 
