@@ -113,8 +113,8 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
     if other:
         raise DataOptionError(f"{other[0]} has no effect on the data set {kind!r}; leave it out.")
     steps = steps if reading.steps is None and (reading.dt is None or reading.duration is None) else reading.steps
-    made = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
-    return made if shape is None else made.map(_Shaped(shape))
+    converted = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
+    return converted if shape is None else converted.map(_Shaped(shape))
 
 
 def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
@@ -127,11 +127,11 @@ def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
 def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
     if steps is None:
         raise DataOptionError(f"{kind!r} contains images; give the number of steps in which to encode them (--bin-steps).")
-    made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
+    encoders: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
-    if name not in made:
+    if name not in encoders:
         raise DataOptionError(f"the encoder is {name!r}; it must be {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
-    return made[name](steps)
+    return encoders[name](steps)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
     conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _preferred_scales(graph, order, scales), Graph(graph.name, steps))
     for name in order:
         conversion.add(name)
-    verify(conversion.made)
-    return conversion.made
+    verify(conversion.snn)
+    return conversion.snn
 
 
 def _preferred_scales(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
@@ -80,7 +80,7 @@ class _Conversion:
 
     Attributes
     ----------
-    old, made
+    ann, snn
         The ReLU network, and the spiking network so far.
     scales
         Measured scale of each population.
@@ -91,14 +91,14 @@ class _Conversion:
     steady, binary
         Nodes with constant values over the steps, and nodes whose values are 0 or 1.
     last
-        Node of `made` that has the values of each node of `old`.
+        Node of `snn` that has the values of each node of `ann`.
     """
 
-    old: Graph
+    ann: Graph
     shapes: Mapping[str, Shape]
     scales: Mapping[str, float]
     preferred: Mapping[str, float | None]
-    made: Graph
+    snn: Graph
     scale: dict[str, float] = field(default_factory=dict)
     steady: set[str] = field(default_factory=set)
     binary: set[str] = field(default_factory=set)
@@ -106,8 +106,8 @@ class _Conversion:
 
     def add(self, name: str) -> None:
         """Add the counterpart of node `name`, after the counterparts of its sources."""
-        operation = self.old.operation(name)
-        sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
+        operation = self.ann.operation(name)
+        sources = [e.source for e in sorted(self.ann.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):
             self.steady.add(name)
         match operation:
@@ -164,15 +164,15 @@ class _Conversion:
         return self._insert(f"{source}.scaled", ir.OneToOne(np.array(factor, np.float32)), self.last[source])
 
     def _insert(self, name: str, operation: Operation, source: str) -> str:
-        made = fresh_name(self.made, name)
-        self.made.add(made, operation)
-        self.made.connect(source, made)
-        return made
+        unused = fresh_name(self.snn, name)
+        self.snn.add(unused, operation)
+        self.snn.connect(source, unused)
+        return unused
 
     def _put(self, name: str, operation: Operation, *sources: str) -> None:
-        self.last[name] = self.made.add(name, operation)
+        self.last[name] = self.snn.add(name, operation)
         for source in sources:
-            self.made.connect(source, name)
+            self.snn.connect(source, name)
 
 
 def _scaled(operation: ir.Linear | ir.Conv | ir.Scale, before: float, after: float) -> ir.Linear | ir.Conv | ir.Scale:

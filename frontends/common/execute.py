@@ -104,7 +104,7 @@ class GraphRunner:
         return self._before_start(key)
 
     def _before_start(self, key: Key) -> Array:
-        """Return a state or port before the first step: given by the caller, else by the graph."""
+        """Return the value of a state or port before the first step, from the caller if given, else from the graph."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)

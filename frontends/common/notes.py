@@ -138,22 +138,22 @@ def describe(
 
     def stored(node: str, field: str, array: Array) -> Any:
         place = find_place(node, field)
-        there = None if place is None else find_array(place)
-        if there is None:
+        current = None if place is None else find_array(place)
+        if current is None:
             return array_to_data(array)
         operation = graph.operation(node)
-        if isinstance(operation, Sparse) and field == "weight" and there.shape == operation.shape:
-            there = nonzeros_of(there, operation)
-        same = there.shape == array.shape and np.array_equal(there.astype(np.float32), array.astype(np.float32))
+        if isinstance(operation, Sparse) and field == "weight" and current.shape == operation.shape:
+            current = nonzeros_of(current, operation)
+        same = current.shape == array.shape and np.array_equal(current.astype(np.float32), array.astype(np.float32))
         return place if same else array_to_data(array)
 
     data = graph_to_data(graph, stored)
     data |= {"values": values, "structure": structure}
     data["defaults"] = {}
     for name, population in graph.of_type(Population):
-        left = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
-        places = {p: find_place(name, f"parameters.{p}") for p in left}
-        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), left[p])}
+        defaults = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
+        places = {p: find_place(name, f"parameters.{p}") for p in defaults}
+        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), defaults[p])}
         if found:
             data["defaults"][name] = found
     return to_text(data)

@@ -21,7 +21,7 @@ from snnc.frontends.torch.states import private_copy
 
 
 def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
-    """Return the graph with the module's names for layers that the values of their weights identify.
+    """Return the graph with the names of the module's layers, which the values of their weights identify.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
     module
         Copy of the module, with the same weights as the graph.
     read
-        Reads another copy of the module; needed if parameters are equal, for a copy in which they differ.
+        Reads a module as a graph. It is called if parameters are equal, with a copy in which they differ.
     """
     tensors = arrays(module)
     twins = _twins(module)

@@ -175,9 +175,9 @@ def _stores_state(part: Any) -> bool:
 
 
 def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Any:
-    """Return a module of tensors that runs `module` from rest, once per step if it is a single-step module.
+    """Return a PyTorch module that runs `module` from rest, once per step if it is a single-step module.
 
-    Its arguments and results are the tensors in those of `module`; states of several tensors are separate arguments.
+    Arguments and results are single tensors; nested arguments and results of `module` are flattened.
     """
     torch = require_torch()
     tree = torch.utils._pytree
@@ -233,7 +233,7 @@ def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -
 
 
 def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
-    """Set neurons to training mode, in place, if their spikes carry no gradient otherwise; return those that still carry none.
+    """Set neurons whose spikes carry no gradient to training mode, in place; return the names of those that still carry none.
 
     Some neurons of SpikingJelly omit their surrogate after ``eval()``; training mode does not change their values.
     """

@@ -47,16 +47,16 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     """
 
     def place_of(node: str, field: str) -> list[Any] | None:
-        there = names.get(node)
-        if there is None:
+        file_node = names.get(node)
+        if file_node is None:
             return None
         operation = graph.operation(node)
         if isinstance(operation, Sparse) and field == "weight":
-            return [there, field, list(operation.shape)]
+            return [file_node, field, list(operation.shape)]
         if isinstance(operation, Population):
             known = field.startswith("parameters.")
-            return [there, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
-        return [there, field, list(np.shape(getattr(operation, field)))]
+            return [file_node, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
+        return [file_node, field, list(np.shape(getattr(operation, field)))]
 
     return describe(graph, place_of, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
 

@@ -56,9 +56,9 @@ class _FileReader:
     def root(self, path: Path) -> NirGraph:
         group = self.storage.member(self.storage.file, "node", str(path))
         if not isinstance(group, h5py.Group) or "type" not in group:
-            held = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
+            members = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
             raise NotNirError(
-                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type, only {held}. Write it with nir.write."
+                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type, only {members}. Write it with nir.write."
             )
         if self._type(group, "the root") != "NIRGraph":
             raise NotNirError(f"{path} contains a single {self._type(group, 'the root')}; snnc reads a NIRGraph with Input and Output.")

@@ -155,10 +155,10 @@ def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathR
             compared |= sources[node.id]
     rated = np.array([found[o.id] for o in outputs.values()], np.int64).T
     spiking = np.array([_fires(o) for o in outputs.values()])
-    handed = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
+    passes_on = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
     same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
     direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
-    indirect = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
+    indirect = np.where(passes_on, _LAYER, np.maximum(rated, _LAYER))
     return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
 
 

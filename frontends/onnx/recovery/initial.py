@@ -1,4 +1,7 @@
-"""Find initial states: propose candidates, run the recovered step from them, and compare its first steps with the file."""
+"""Find initial states: propose candidates, run the recovered step from them, and compare its first steps with the file.
+
+A class is a value of the recovered step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 
@@ -199,11 +202,11 @@ def _searched(
 ) -> Start:
     """Add initial states to `start`, population by population, until no values differ from the file."""
     best = faults(start)
-    most = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
+    max_candidates = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
         if not best:
             break
-        start, best = _improve(step, states[group], groups.members(group), start, best, faults, most)
+        start, best = _improve(step, states[group], groups.members(group), start, best, faults, max_candidates)
     return start
 
 
@@ -220,14 +223,14 @@ def _improve(
     start: Start,
     best: list[Fault],
     faults: Callable[[Start], list[Fault]],
-    most: int,
+    max_candidates: int,
 ) -> tuple[Start, list[Fault]]:
     """Try constants as missing initial states, and keep each assignment that explains more values."""
     open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
-    for assignment in itertools.islice(_assignments(open_states, candidates), most):
+    for assignment in itertools.islice(_assignments(open_states, candidates), max_candidates):
         given = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)

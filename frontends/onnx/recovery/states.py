@@ -1,8 +1,9 @@
 """Choose the states of a population: the values that it needs from the previous step.
 
-Every member that its own group reads with a delay is a state, unless other states determine it: for example, a reset that the file
-computes from the previous membrane potential is not a state. If several delayed values have a common source, only the source is stored.
-If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
+A class is an operation of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one
+population, its members. Every member that its own group reads with a delay is a state, unless other states determine it: for example, a
+reset that the file computes from the previous membrane potential is not a state. If several delayed values have a common source, only the
+source is stored. If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
     stored = dict(late)
     computed: set[int] = set()
     _drop_computable(step, members, stored, computed, forced)
+    # Store the source of a spike or of a constant multiple.
     for cls in [c for c in stored if c not in forced and stored[c] == 1]:
         source = _plain_source(step, set(members), cls, visible)
         if source != cls:
@@ -78,12 +80,14 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
                 forced.add(source)
     _drop_computable(step, members, stored, computed, forced)
     sources = {c: _sources(step, members, c) for c in stored if c not in forced and stored[c] == 1}
+    # Store a membrane potential before the reset.
     for cls in [c for c in sources if c not in visible]:
         membrane = _reset_source(step, sources[cls], cls)
         if membrane is not None:
             del stored[cls]
             computed.add(cls)
             stored[membrane] = 1
+    # Store the common source of several values.
     for cls in sorted(sources, key=members.index, reverse=True):
         for source in sources[cls]:
             sharing = [

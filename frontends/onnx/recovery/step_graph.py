@@ -1,4 +1,7 @@
-"""Build the graph of a recovered step, after choosing its populations, states and initial states."""
+"""Build the graph of a recovered step, after choosing its populations, states and initial states.
+
+A class is a value of the step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 

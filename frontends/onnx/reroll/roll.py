@@ -325,8 +325,8 @@ class Roller:
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = step_class.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
-            inputs = node.inputs[::-1] if turned else node.inputs
+            exchanged = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
+            inputs = node.inputs[::-1] if exchanged else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(

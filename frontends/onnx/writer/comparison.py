@@ -59,8 +59,8 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
     wrong = ~(gap <= (0.0 if spikes else tolerance * scale))
     finite = bool(np.isfinite(gap).all())
     step, sample = _first(operation, wrong)
-    most = float(gap.max(initial=0.0)) if finite else None
-    return Comparison(name, spikes, int(wrong.sum()), wrong.size, most, step, sample, shapes)
+    largest_gap = float(gap.max(initial=0.0)) if finite else None
+    return Comparison(name, spikes, int(wrong.sum()), wrong.size, largest_gap, step, sample, shapes)
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
@@ -137,8 +137,8 @@ def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortCompari
     for t in steps:
         gap = np.broadcast_to(difference(ours[t].astype(np.float64), theirs.by_step[t]), ours[t].shape)
         wrong = int((~(gap <= allowed)).sum())
-        most = float(gap.max(initial=0.0))
-        by_step[t] = float(wrong) if theirs.fires else most if math.isfinite(most) else None
+        largest_gap = float(gap.max(initial=0.0))
+        by_step[t] = float(wrong) if theirs.fires else largest_gap if math.isfinite(largest_gap) else None
         values, mismatches, fired = values + gap.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
         first = t if wrong and first is None else first
     known = [by_step[t] for t in steps if by_step[t] is not None]

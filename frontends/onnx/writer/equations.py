@@ -76,8 +76,8 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
 
 def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, hint: str) -> StepTensor:
     truth = to.node(_COMPARISONS[function], *(v.name for v in given), hint=f"{hint}_fires")
-    made = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
-    return StepTensor(made, shape, any(v.batched for v in given), truth)
+    number = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
+    return StepTensor(number, shape, any(v.batched for v in given), truth)
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
@@ -148,19 +148,18 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     for assignment in model.equations:
         scope[assignment.target] = print_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
     _name_results(body, {output: scope[result].name for result, output in outputs.items()})
-    made = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
-    proto = helper.make_function(
-        DOMAIN, name, inputs, list(outputs.values()), [*made, *body.nodes], [helper.make_opsetid("", opset)], doc_string=model.text
-    )
+    constant_nodes = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
+    nodes, opsets = [*constant_nodes, *body.nodes], [helper.make_opsetid("", opset)]
+    proto = helper.make_function(DOMAIN, name, inputs, list(outputs.values()), nodes, opsets, doc_string=model.text)
     return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].batched), proto)
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:
     """Rename values of `body` to the names of the outputs; inputs, constants and repeated values need an Identity."""
-    made = {output for node in body.nodes for output in node.output}
+    computed = {output for node in body.nodes for output in node.output}
     renamed: dict[str, str] = {}
     for output, value in results.items():
-        if value in made and value not in renamed:
+        if value in computed and value not in renamed:
             renamed[value] = output
     for node in body.nodes:
         for names in (node.input, node.output):

@@ -155,7 +155,7 @@ class TensorPlace:
 
 
 class Locator:
-    """Finds nodes in the file: a value of one step in tensors of that step, else in tensors over the whole sequence."""
+    """Finds the tensors of a file that contain given values: a tensor of one step, else a slice of a tensor over the whole sequence."""
 
     def __init__(self, pool: NodePool, steps: int) -> None:
         self._pool = pool
