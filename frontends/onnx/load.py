@@ -64,8 +64,8 @@ def read_onnx(
     path
         The file.
     shapes
-        Shapes of the input arrays, in the graph's layout. The file is then read for these shapes only, and not compared with its own
-        operations. None: for several shapes, with this check.
+        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and the graph is not compared
+        with the file. Otherwise, it is read for several shapes and compared.
     detach, marked
         See :func:`load_onnx`.
 

@@ -33,7 +33,7 @@ class Recordings:
 
     path: Path
     pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
-    """Per sample: file name, class, and its first and end time in microseconds, end excluded."""
+    """Per sample: file name, class, start time and end time in microseconds; the end is excluded."""
     classes: int = CLASSES
     timed: bool = True
     _indices: dict[str, AedatIndex] = field(default_factory=dict, repr=False, compare=False)

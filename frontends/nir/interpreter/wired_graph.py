@@ -159,7 +159,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
     sources, targets = unfolded.sources(), unfolded.targets()
     for edge in list(_back_edges(unfolded, delayed)):
         source, target = edge
-        moved = edge  # to the output of a neuron from which a single path leads to this edge
+        moved = edge  # the delay moves to a neuron's output if a single path leads from there to this edge
         while unfolded.nodes[source].type not in INTEGRATING:
             if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in delayed:
                 moved = edge

@@ -77,7 +77,7 @@ class Imported:
     pool
         The flattened file, including which nodes are tensors of the file.
     fixed
-        Sizes that the file declares as dynamic, but whose constants fit only one number, with this number.
+        Number of each size that the file declares as dynamic but that its constants fix.
     declared
         Shapes of the inputs as declared in the file; names are dynamic sizes.
     carried

@@ -66,7 +66,7 @@ class UnpackedStates:
     names
         Input of each part; None for parts of shifting buffers, which start with zeros.
     shapes
-        Shape of each of these inputs.
+        Shape of each input in `names`.
     buffers
         States that contain shifting buffers.
     depth

@@ -100,7 +100,7 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""Factor of each spike in a weighted sum of spikes; the factor is None if the expression is not such a sum."""
+"""Factor of each spike in an expression of spikes and constants; None if the expression is not linear in the spike."""
 
 
 class _Marker:

@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant's parameter, "" if it has none; for a sigmoid of the parameter ``fc.beta``, ``fc.sigmoid_beta``."""
+    """Return the name of a constant that is a parameter (``fc.beta``) or its sigmoid (``fc.sigmoid_beta``); "" for other constants."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])
@@ -45,7 +45,7 @@ def _is(node: Node, value: float) -> bool:
 
 
 def _unclipped(node: Node) -> Node:
-    """Return the operand of a clip whose values are all strictly within the bounds, so that clipping changes no value or gradient."""
+    """Skip clips that change neither value nor gradient, because all values are strictly within the bounds."""
     while node.op in ("min", "max"):
         inner = [n for n in node.inputs if learned(n)]
         bounds = [n for n in node.inputs if not learned(n)]

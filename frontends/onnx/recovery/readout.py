@@ -1,6 +1,7 @@
 """Determine what an output of the file is: values of steps, or their last value, sum, mean, maximum or minimum.
 
-Such a reduction covers all steps, or a range of consecutive steps.
+Such a reduction covers all steps, or a range of consecutive steps. To roll up an output is to recover it as a value of one step, see
+:mod:`snnc.frontends.onnx.reroll.roll`.
 """
 
 from __future__ import annotations

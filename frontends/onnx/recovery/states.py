@@ -50,7 +50,7 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
 
 
 def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
-    """Return whether `cls` depends on the `stored` values of its own step through a trainable parameter."""
+    """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):

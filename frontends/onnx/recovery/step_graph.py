@@ -22,7 +22,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 _MAX_LATE_PRODUCTS: Final = 4
 """Maximum number of products whose delays are tried in both positions."""
 _MAX_SEARCHES: Final = 2
-"""Maximum number of steps for which initial states are searched."""
+"""Maximum number of candidates from :func:`_candidates` for which initial states are searched."""
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gather"})
 """Operations that only move values."""
 

@@ -121,7 +121,7 @@ class Roller:
         self._open: deque[tuple[int, int]] = deque()
         """Class and index of each operand that is not yet resolved."""
         self._checks: deque[tuple[Operand, int, Node]] = deque()
-        """Operands with a step and the node that must be their value there."""
+        """Triples (operand, step, node) to be checked: the node must be the value of the operand at the step."""
 
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.

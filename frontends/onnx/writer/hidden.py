@@ -141,7 +141,10 @@ class TensorPlace:
     parts: int = 1
 
     def extract(self, value: Array, stepwise: bool) -> Array:
-        """Return the value at this place in a run's result for the tensor; its first axes are steps, then iterations of enclosing loops."""
+        """Return the value at this place from a run's result for the tensor, `value`.
+
+        The first axes of `value` are the steps of a single-step file, and the iterations of enclosing loops.
+        """
         tensor = self.tensor
         if stepwise:
             value = value[tensor.step or 0]

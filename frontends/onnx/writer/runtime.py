@@ -144,7 +144,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with that of a file's input, in which sizes that are not numbers are open.
+    """Compare the shape of an array with the declared shape of a file's input; declared sizes that are not numbers are open.
 
     Raises
     ------

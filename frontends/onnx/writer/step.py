@@ -24,11 +24,11 @@ class LoopVariable:
     Parameters
     ----------
     name
-        Name in the body of the value from the previous step.
+        Name, in the body, of the value from the previous step.
     start
-        Name in the main graph of the value before the first step.
+        Name, in the main graph, of the value before the first step.
     result
-        Name in the body of the new value.
+        Name, in the body, of the new value.
     shape
         Shape of one sample.
     """
@@ -50,7 +50,7 @@ class ScanBody:
     main, body
         Builders of the main graph and of the loop's body.
     batch
-        Name in the main graph of the batch size, as a vector with one element.
+        Name, in the main graph, of a vector that contains the batch size.
     starts
         Name of the input with the value before the first step [B, *shape], by node and its state or port.
     given
