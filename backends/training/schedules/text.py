@@ -79,7 +79,7 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
 
 
 FUNCTION: Final = "function"
-"""Text of functions that are not schedules, in checkpoints."""
+"""Text stored in a checkpoint for a function that is not a schedule."""
 
 
 def value_text(value: Scheduled) -> str:
