@@ -42,7 +42,7 @@ class Gradients:
     lines
         Kernel statements.
     layout
-        Statements that divide the rows into slices, each with its own partial sum.
+        Statements that divide the rows (samples at all steps) into slices, each with its own partial sum.
     sums
         Buffers that sum gradients of population parameters over time -> number of neurons.
     """

@@ -135,8 +135,8 @@ def forward_struct(
     program, info, op
         The program, the population, and its step.
     past
-        Buffers of 16-bit histories for the backward pass: the buffer of each state is mapped to the one that stores its history, the
-        buffer of each saved value to itself.
+        Maps the buffer of each state to the buffer of its 16-bit history, and the buffer of each saved value to itself; empty if
+        histories are float32.
     sums
         Input of each port from outside the recurrence.
     size
@@ -184,7 +184,7 @@ def backward_struct(
     sums: Sequence[Sum],
     size: int,
 ) -> NeuronStruct:
-    """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs those of currents.
+    """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs are the adjoints of currents.
 
     Parameters
     ----------

@@ -8,23 +8,36 @@ from dataclasses import dataclass
 from typing import Final
 
 _SHARED = 232448
+"""Bytes of shared memory that blocks of a multiprocessor can use."""
 CLOCK: Final = 1.66e9
 """Cycles per second of the device."""
 COUNT: Final = 1840
+"""Cycles of a barrier over blocks by a counter in memory, with three barriers within the block."""
 MEMORY_BYTES: Final = 30
-"""Exchange through memory: cycles of a count over blocks with three block barriers, and bytes per cycle that a multiprocessor reads."""
+"""Bytes per cycle that a multiprocessor reads if blocks exchange data through memory."""
 ARRIVAL: Final = 270
+"""Cycles until words from another block of the cluster arrive."""
 BYTE: Final = 0.028
-"""Exchange within a cluster: cycles until words arrive, and per byte that a block receives."""
+"""Cycles per byte that a block receives from its cluster."""
 NEURONS: Final[Mapping[bool, tuple[int, int]]] = {False: (110, 155), True: (130, 235)}
-"""Cycles of the neurons of a step, forward and backward (key True): always, and per 32 values of a warp."""
+"""Cycles of the equations in a step, forward (False) and backward (True): a constant, and cycles per 32 values of a warp."""
 MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
 
 @dataclass(frozen=True)
 class CoreShape:
-    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: blocks do not form a cluster."""
+    """Thread blocks that run a core for some samples.
+
+    Attributes
+    ----------
+    blocks, warps
+        Number of blocks, and warps of a block.
+    groups
+        Groups of 8 samples, multiplied on tensor cores; 0: one sample, in float32.
+    over_memory
+        Whether blocks exchange data through memory instead of forming a cluster.
+    """
 
     blocks: int
     groups: int
@@ -70,7 +83,11 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
 
 
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the seconds of a shape; see :func:`core_seconds`."""
+    """Return the seconds of a shape; see :func:`core_seconds`.
+
+    The shape with its samples is a *cluster* here, also if its blocks exchange data through memory. If there are more clusters than fit on
+    the device, they run in rounds.
+    """
     words, samples = math.ceil(neurons / 32), 8 * shape.groups or 1
     chunks = math.ceil(words / shape.blocks)
     own = 32 * chunks
