@@ -23,9 +23,11 @@ TOKEN = re.compile(
     r"|\b(?:asm|__asm__|__asm)\b|\b__builtin_ipu_\w+|[()]",
     re.MULTILINE | re.DOTALL,
 )
+"""Line markers, strings, characters, assembly, builtins of an IPU, and parentheses."""
 QUALIFIERS = re.compile(r"(?:\s|\bvolatile\b|\b__volatile__\b|\b__volatile\b|\binline\b|\bgoto\b)*\(")
 TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', re.DOTALL)
 DECLARED = re.compile(r"(\w+)\s*$")
+"""A name before ``asm``: that of a variable in a register, or one of :data:`STATEMENTS`."""
 STATEMENTS = ("else", "do")
 LONGEST_QUOTE = 60
 
@@ -97,7 +99,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. A variable that names its register gets any.
+    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. The register of a variable
+    (``register int *x asm("$m2")``) is not named any more.
 
     Parameters
     ----------
