@@ -65,7 +65,7 @@ def _field_kind(spec: FieldSpec) -> FieldKind:
 
 @dataclass(frozen=True)
 class Codelet:
-    """A class of ``codelets.cpp``."""
+    """A class of ``codelets.cpp``; `serves` lists the populations and buses that use it."""
 
     name: str
     template: str
@@ -196,7 +196,7 @@ class Assembly:
     def add(
         self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
     ) -> None:
-        """Add a vertex for each item to the section `group`, on `tile` or on its own tile; `values` are as for :func:`connected`."""
+        """Add a vertex for each item to the section `group`, on `tile` or on the item's tile; `values` are as for :func:`connected`."""
         place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
         self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
 

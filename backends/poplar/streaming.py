@@ -1,6 +1,6 @@
 """Emitted code for streaming memory: the arrays of a row, the row number, and the statements that copy a row.
 
-A row contains either the initial states of one segment or its history. A vertex and a copy advance the row number, as for iterations.
+A row contains either the initial states of one segment or its history. A vertex computes the next row number, and a copy stores it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROW_BEFORE: Final = "row_before"
 """Compute sets that advance the row number."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
-"""Names of the copies of the new row number, which belong to the same phases as these compute sets."""
+"""Compute set -> name of the copy that follows it in the profile."""
 ROW: Final = "remote_row"
 
 

@@ -104,7 +104,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
-    """Add the running results of a maximum: for spikes, the first entry of each sample so far, from 1; for values, the largest."""
+    """Add the intermediate results of a maximum: the number (from 1) of the first entry with a spike, or the largest value so far."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":

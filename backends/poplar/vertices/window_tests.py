@@ -12,7 +12,9 @@ from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
 from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, known, most, most_of_workers
 
 _TILE: Final = str(ROOT)
+"""Tile that decides."""
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
+"""Fields of the vertices that change the number of remaining windows."""
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
