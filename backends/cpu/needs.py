@@ -38,8 +38,9 @@ SPARSE: Final = 1 / LISTED_PART
 PACKED: Final = 64
 """Maximum number of columns of a packed matrix; processors with narrower vectors use fewer."""
 PANEL: Final = 128
+"""Maximum number of outputs in a panel (a range of columns of a dense weight that is stored contiguously)."""
 CHUNK: Final = 32
-"""Maximum number of outputs in a panel, and of bfloat16 values in a chunk."""
+"""Maximum number of bfloat16 values in a chunk, a part of a panel's row."""
 SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
 
@@ -204,7 +205,7 @@ class _Scratch:
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:
-        """Return whether lists of a buffer may be created by its readers."""
+        """Return whether readers of a buffer may create lists of its nonzero values."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
 

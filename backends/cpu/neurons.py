@@ -63,7 +63,7 @@ def forward_function(
 ) -> Function:
     """Return ``<id>_forward``.
 
-    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons with gradient.
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons that receive a gradient.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class SequenceStorage:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Bytes of a checkpoint per sample: states, and earlier values that are read later."""
+        """Bytes of a checkpoint per sample: states, and values of earlier steps that later steps read."""
         found = 0
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
