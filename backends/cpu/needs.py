@@ -1,4 +1,4 @@
-"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals and segments from it."""
+"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals from it, and chooses checkpoints."""
 
 from __future__ import annotations
 

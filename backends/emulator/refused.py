@@ -99,8 +99,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. The register of a variable
-    (``register int *x asm("$m2")``) is not named any more.
+    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. The register in the declaration of a variable
+    (``register int *x asm("$m2")``) is removed.
 
     Parameters
     ----------

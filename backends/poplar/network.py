@@ -1,4 +1,7 @@
-"""A step program and its plan, cross-referenced for the emitter."""
+"""A step program and its plan, cross-referenced for the emitter.
+
+docs/reference/terms.md explains the terms of tile machines: relay, bus, window, block, replica, stage.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +168,7 @@ class PoplarNetwork:
 
     @cached_property
     def forward_stages(self) -> Mapping[str, int]:
-        """Stages in the forward pass."""
+        """Stage of every population and input in the forward pass; it differs from :attr:`stages` only if the pass is fused."""
         if not self.fused:
             return self.stages
         names = [p.id for p in self.plan.populations]

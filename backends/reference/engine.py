@@ -52,7 +52,7 @@ class ReferenceEngine:
         self._masks = masks_of(program)
         self._watched = {p.id for p in program.populations if p.label in watched(program)}
         self._adjoints: dict[str, Array] = {}
-        """Adjoints of the currents of watched populations at all steps of the last backward pass."""
+        """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`watched`."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

@@ -223,7 +223,7 @@ class RepeatingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of each neuron of an output over samples and steps, sum of the squared distances from it, and number of values in the mean."""
+    """Mean of each neuron of an output over samples and steps, sum of squared distances from this mean, and number of values in it."""
 
     mean: Array
     squares: Array

@@ -66,7 +66,7 @@ class SharedWeight:
 
     @property
     def place(self) -> str:
-        """C++ initialiser of the allocation in shared memory: neurons, and words of a chunk of neurons."""
+        """C++ initialiser of the allocation in shared memory: number of neurons, and words for 32 neurons."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 

@@ -34,7 +34,7 @@ class Gradients:
     sequence_calls
         Builder of calls of kernels that do not depend on the network.
     overlaps
-        Gradient -> label of the recurrent core during which it is computed.
+        Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time.
     calls
         Host statements that follow the backward pass.
     beside

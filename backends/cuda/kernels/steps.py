@@ -1,4 +1,7 @@
-"""Code of kernels in a time step: for each population, its input sums and equations, forward and backward."""
+"""Code of kernels in a time step: for each population, its input sums and equations, forward and backward.
+
+A *component* is a population, or several that depend on each other (:mod:`snnc.backends.cuda.schedule.schedule`).
+"""
 
 from __future__ import annotations
 

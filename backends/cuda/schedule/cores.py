@@ -1,4 +1,7 @@
-"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``."""
+"""Predicted seconds of a recurrent core: the kernel that runs all steps of a population with one recurrence.
+
+The model is that of ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +88,8 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
 def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
     """Return the seconds of a shape; see :func:`core_seconds`.
 
-    The shape with its samples is a *cluster* here, also if its blocks exchange data through memory. If there are more clusters than fit on
-    the device, they run in rounds.
+    The blocks that process the same samples are called a *cluster*, even if they exchange data through memory. If not all clusters of a
+    batch fit on the device, they run in several rounds.
     """
     words, samples = math.ceil(neurons / 32), 8 * shape.groups or 1
     chunks = math.ceil(words / shape.blocks)

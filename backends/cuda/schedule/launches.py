@@ -51,7 +51,8 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Kind of the kernel, and its phase.
+        Kind of the kernel, and its phase. A ``"walk"`` runs all steps of a population without recurrence, a ``"core"`` those of a
+        population with one recurrence, and a ``"feedback"`` those of any other loop of populations.
     of
         Label of the population or connection.
     row_bytes, fixed_bytes

@@ -13,7 +13,7 @@ _BLOCKS: Final = 132
 _WARPS: Final = 16
 """Warps of a block."""
 _TILES: Final = (1, 8)
-"""Possible numbers of samples for which a weight is read once."""
+"""Possible sizes of a tile: the samples for which a weight is read once."""
 _ACTIVITY: Final = 0.05
 """Assumed share of neurons that spike in a step."""
 _ROW: Final = {1: 57.0, 8: 82.0}
@@ -33,7 +33,7 @@ class TeamWork:
     neurons
         Number of neurons of all populations.
     listed, dense
-        Weights that are selected by lists of spikes, and weights that are all read.
+        Number of weights of which a step reads only those of spikes, and number of weights that it reads in full.
     rows
         Rows of dense weights that a warp reads for 32 neurons.
     """

@@ -1,4 +1,7 @@
-"""Variables of parameters, their copies, gradients and moments, and the vertices that update them."""
+"""Variables of parameters, their copies, gradients and moments, and the vertices that update them.
+
+docs/reference/terms.md explains the terms of tile machines: block, column group, replica, private gradient.
+"""
 
 from __future__ import annotations
 

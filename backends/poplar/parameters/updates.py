@@ -67,7 +67,7 @@ def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the update vertex with all of its fields; accumulated gradients that are clipped are one, for the norm vertices."""
+    """Return the update vertex; if gradients are accumulated and clipped, add the field with their sum, which the norm vertices read."""
     found = updated(net, half=half, placed=placed)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 

@@ -1,4 +1,7 @@
-"""Vertices that run a step of a population, and vertices that add a further window to its currents."""
+"""Vertices that run a step of a population, and vertices that add a further window of spikes to its currents.
+
+docs/reference/terms.md explains block, relay and window.
+"""
 
 from __future__ import annotations
 

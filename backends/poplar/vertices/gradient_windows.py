@@ -1,4 +1,8 @@
-"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source."""
+"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source.
+
+Relays send a window: a list of the neurons that receive a gradient. Targets compute partial products for its entries, two stages of
+vertices sum these, and relays return the sums to the source (docs/decisions/0007-windowed-gradients.md).
+"""
 
 from __future__ import annotations
 

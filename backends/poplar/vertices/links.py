@@ -1,4 +1,4 @@
-"""Incoming connections of a block: fields for windows, weights, parameters and their gradients."""
+"""Incoming connections of a block (the neurons and samples of one worker): fields for windows, weights, parameters and their gradients."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Emitted code for relays if the sequence is divided into segments: a ring buffer of steps, and the data that relays save at boundaries.
 
-Relays do not save the last finished step of a source: blocks save its masks, and relays search these masks again.
+A relay is a tile that stores the values of a source (:mod:`snnc.backends.poplar.vertices.relays`). It does not save the last finished step
+of the source: the blocks of the source save its masks (bits of neurons that spiked), and the relay searches these masks again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Relays of sources: their stores and windows, and the vertices that fill them."""
+"""Relays of sources: their stores and windows, and the vertices that fill them.
+
+A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes. A bus connects a source through its
+relays to the tiles that read it a certain number of iterations later. A window contains the data of one step on a bus.
+"""
 
 from __future__ import annotations
 
