@@ -152,7 +152,7 @@ class SequenceEngine(NativeEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
-        """Set the inputs of a training step; before the first one, run them forward if the memory bound depends on the activity."""
+        """Set the inputs of a training step. If the memory bound depends on the activity, first observe it in a forward run."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:

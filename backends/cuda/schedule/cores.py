@@ -32,6 +32,8 @@ WEIGHT: Final = 2.6e-10
 """Seconds in which a block loads a weight."""
 _PROCESSORS: Final = 132
 """Multiprocessors of an H100."""
+_MAX_REGISTERS: Final = 64
+"""Registers of a thread that weights can use."""
 MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
@@ -148,8 +150,8 @@ def _on_tensor_cores(shape: CoreShape, neurons: int, back: bool, parts: int) -> 
     warps, samples, own, words = shape.warps, 8 * shape.groups, 32 * _chunks(shape, neurons), math.ceil(neurons / 32)
     groups = _tile_groups(own // 16, words, warps, own, back, parts)
     fragments = own // 16 // groups * math.ceil(words / (warps // groups)) * 2
-    # Fragments of the high parts are in registers; those of the low parts are in shared memory if they do not fit there too.
-    low_in_shared = parts == 2 and fragments * 8 > 64
+    # Weights are in registers; if these do not suffice for both parts, the low parts are in shared memory.
+    low_in_shared = parts == 2 and fragments * 8 > _MAX_REGISTERS
     multiplied = 1 if parts == 1 else 3 if back else 2
     products = multiplied * fragments * warps * shape.groups * 2048 / 1213 * (1.16 if back else 1)
     read = _traffic(groups, words, warps, own, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
