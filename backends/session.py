@@ -145,7 +145,7 @@ class BackendSession:
         if self._stepping is None:
             self.reset(batch)
         if batch != self._stepping:
-            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; reset() between them.")
+            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; call reset() between them.")
         found = engine.step(arrays)
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 

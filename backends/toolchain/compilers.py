@@ -41,7 +41,7 @@ def compiler() -> list[str]:
     from snnc.compiler.errors import ToolMissingError
 
     raise ToolMissingError(
-        "no C++ compiler on this machine: the emulator looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
+        "no C++ compiler on this machine: snnc looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
         "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
     )
 

@@ -75,7 +75,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         if not (isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)):
             name = next(p.label for p in program.populations if is_batch_norm(p.model))
             raise NormalisationError(
-                f"{name!r} normalises over a batch, but this target cannot train it: its gradients and update are one program. Train on "
+                f"{name!r} normalises over a batch, but this target cannot train it: it has one program for gradients and update. Train on "
                 "'cpu', 'cuda', 'reference' or a machine; compiled without a loss, it runs on this target with the running statistics."
             )
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
