@@ -95,7 +95,7 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
         after = [c for c in program.connections if c.source == info.id]
         if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
             raise NormalisationError(
-                f"the gain and the bias after {info.label!r} must both be trained: the gradient through its statistics is computed from theirs. "
+                f"the gain and the bias after {info.label!r} must both be trained: the gradient through its statistics needs theirs. "
                 "Remove them from the frozen groups of the optimiser."
             )
         (scaled,) = after
