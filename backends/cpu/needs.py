@@ -212,7 +212,17 @@ class _Scratch:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Sizes of a convolution: packed copy of the weights, temporary memory, outputs of a group, and values of a channel."""
+    """Sizes of a convolution, in values.
+
+    Attributes
+    ----------
+    packed
+        Copy of the weights for the backward pass.
+    rooms
+        The three temporary arrays of a thread.
+    outer, values
+        Output channels of a group, and input positions of a channel.
+    """
 
     packed: int
     rooms: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""Template data of a network in a CPU project."""
+"""Data from which the templates of a CPU project print a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template data of a network in a CUDA project."""
+"""Data from which the templates of a CUDA project print a network."""
 
 from __future__ import annotations
 

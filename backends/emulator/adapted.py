@@ -1,4 +1,4 @@
-"""Codelets compiled with the flags and changes that this machine's compiler needs."""
+"""Compiles codelets; changes flags and sources until this machine's compiler accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codelet sources adapted to this machine's compiler."""
+"""Changes to the text of codelets that this machine's compiler needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template data of the emitted program: codelets with their fields, variables, loops that add vertices, statements."""
+"""Data that the templates of a Poplar program print: codelets with their fields, variables, loops that add vertices, statements."""
 
 from __future__ import annotations
 
@@ -93,7 +93,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class VertexLoop:
-    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex."""
+    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex.
+
+    `tile` and the values of `fields` are C++ expressions that may use the item.
+    """
 
     comment: str
     item_type: str

@@ -1,4 +1,4 @@
-"""Clocks, the parameter update, and the programs that run the compute sets."""
+"""Emitted code that runs the compute sets in order: iteration counters (clocks), and Poplar programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Execution of PopART custom operations on the emulator, one at a time, with NumPy arrays as inputs and outputs."""
+"""Execution of PopART custom operations through snnc's substitute for PopART, which runs them on the emulator.
+
+Operations run one at a time, with NumPy arrays as inputs and outputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources with a spike limit: a second bit buffer contains the spikes that are sent to connections."""
+"""C++ code for sources with a spike limit: a second buffer of bits contains the spikes that connections receive."""
 
 from __future__ import annotations
 
