@@ -70,7 +70,12 @@ ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | Co
 
 @dataclass
 class Statements:
-    """Statements of the emitted network, collected by their position in the program."""
+    """Statements of the emitted network, collected by their position in the program.
+
+    `setup`, `layout` and `prepare` are statements of the constructor, of ``lay_out`` and of ``prepare`` of the C++ class ``Network``.
+    `forward` and `backward` run at each step, and `gradients` after each block of steps of the backward pass. `start` and `finish` run
+    before and after the backward pass.
+    """
 
     storage: SequenceStorage
     trains: bool

@@ -59,10 +59,12 @@ class VertexField:
 
     Attributes
     ----------
+    name, offset, type
+        Name, offset in the class in bytes, and element type.
     kind
         ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
-    alignment
-        Alignment in the vector's declaration, bytes.
+    layout, alignment
+        ``VectorLayout`` and alignment, in bytes, of the vector's declaration.
     """
 
     name: str

@@ -71,7 +71,10 @@ def unknown_builtins(errors: str) -> set[str]:
 
 @dataclass
 class _Reader:
-    """Position in a preprocessed source: what was copied so far, and the place in the author's files."""
+    """Position in a preprocessed source: the changed text so far (`made`), and the place in the author's files.
+
+    Text up to position `copied` is in `made`. The text at position `line_at` is line `line` of `file`.
+    """
 
     text: str
     made: list[str] = field(default_factory=list)

@@ -65,7 +65,10 @@ def _field_kind(spec: FieldSpec) -> FieldKind:
 
 @dataclass(frozen=True)
 class Codelet:
-    """A class of ``codelets.cpp``; `serves` lists the populations and buses that use it."""
+    """A class of ``codelets.cpp``: its template, a comment (`title`), its fields, and template data (`body`).
+
+    `serves` lists the populations and buses that use it.
+    """
 
     name: str
     template: str
@@ -122,7 +125,11 @@ ONCE: Final[Items] = ("", "", "")
 
 @dataclass
 class Assembly:
-    """Collects the parts of a program; codelets with equal structure are stored once."""
+    """Collects the parts of a program; codelets with equal structure are stored once.
+
+    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they add the tensors that the host reads and writes;
+    inputs and initial states; and copies of parameters that are made after a change. `loops` are grouped by section.
+    """
 
     codelets: list[Codelet] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)

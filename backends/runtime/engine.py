@@ -223,7 +223,7 @@ class RepeatingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of each neuron of an output over samples and steps, sum of squared distances from this mean, and number of values in it."""
+    """Mean of each neuron of an output over samples and steps, and sum of squared distances from it (`squares`), of `count` values."""
 
     mean: Array
     squares: Array

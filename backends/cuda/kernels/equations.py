@@ -14,7 +14,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements for every lane, and statements only for lanes with a neuron."""
+    """Statements for every lane (`lines`), and statements only for lanes with a neuron (`stores`)."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]

@@ -12,7 +12,10 @@ from snnc.compiler.lowering.spike_limits import limited_sources, without_returns
 
 @dataclass(frozen=True)
 class LimitPhase:
-    """The phase of a step of a feedback loop that chooses the spikes of a source; one warp processes one sample."""
+    """The phase of a step of a feedback loop that chooses the spikes of a source; one warp processes one sample.
+
+    `words` is the number of 32-bit words with the spikes of a sample.
+    """
 
     name: str
     buffer: str

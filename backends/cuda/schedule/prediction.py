@@ -89,7 +89,7 @@ load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: prod
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch, its seconds alone, its limiting factor, the bytes that it reads and writes, and the multiprocessors that it leaves idle."""
+    """A launch: its seconds alone, the factor that limits it (`by`), the bytes that it moves, and multiprocessors that it leaves idle."""
 
     launch: Launch
     seconds: float

@@ -36,7 +36,7 @@ ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Shar
 
 @dataclass(frozen=True)
 class _Entry:
-    """Spike capacity of a source at each update, as a number or as a percentage of its neurons."""
+    """Spike capacity of a source at each update: a number of spikes or, if `share`, a percentage of its neurons."""
 
     value: float | Callable[[int], float]
     share: bool
@@ -94,7 +94,7 @@ class CapacityPlan:
 
 @dataclass(frozen=True)
 class _Source:
-    """A source with a spike limit: its buffer, label, number of neurons and compiled capacity.
+    """A source with a spike limit: its buffer, label, number of neurons (`width`) and compiled capacity (`largest`).
 
     `capacity` and `key` name the parameters for the run-time capacity and for the random choice.
     """

@@ -30,7 +30,7 @@ _BITS: Final = 64
 
 @dataclass(frozen=True)
 class _DropoutLayer:
-    """A dropout layer: its population, its state, and its parameters."""
+    """A dropout layer: its number, its population, the state that contains the mask, and the names of its parameters."""
 
     number: int
     population: str
