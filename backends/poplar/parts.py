@@ -127,8 +127,8 @@ ONCE: Final[Items] = ("", "", "")
 class Assembly:
     """Collects the parts of a program; codelets with equal structure are stored once.
 
-    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they add the tensors that the host reads and writes;
-    inputs and initial states; and copies of parameters that are made after a change. `loops` are grouped by section.
+    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they add tensors for the host; inputs and initial
+    states; and copies of parameters that are made after a change. `loops` are grouped by section.
     """
 
     codelets: list[Codelet] = field(default_factory=list)
