@@ -1,4 +1,4 @@
-"""Store a plan in a project folder, with the parts or channel orders of populations that it places."""
+"""Store the plan of a project: the plan, and the parts into which populations are split or the orders of their channels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
 
 PARTS: Final = "model/parts.npz"
-"""File with the part of every neuron, and its place there."""
+"""File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
 """File with the number of adjacent channels of each population."""
 

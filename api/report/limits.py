@@ -35,7 +35,10 @@ LINKED: Final = 0.9
 
 @dataclass(frozen=True)
 class Limit:
-    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a part of the step, of the tile's memory, or the balance."""
+    """A bottleneck in "time", "memory" or "balance".
+
+    `share` is a fraction: time per time of the step, memory used per memory of the tile, or the balance.
+    """
 
     about: str
     sentence: str
@@ -104,7 +107,7 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
-    """Return text about the largest flow of an exchange, and whether links or tiles limit it."""
+    """Return text about the largest flow of an exchange, and whether the links between IPUs or the tiles limit the exchange."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:

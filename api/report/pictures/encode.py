@@ -11,7 +11,7 @@ import numpy as np
 from snnc.compiler.ir.plan_json import runs
 
 FEW_RUNS: Final = 64
-"""Maximum number of runs that are written as text, which is then about as short as base64."""
+"""Maximum number of runs that are written as decimal numbers; longer lists are shorter in base64."""
 MAX_LISTED: Final = 256
 """Number of different values that one byte can index."""
 
