@@ -161,4 +161,5 @@ def _reads(dimension: tuple[Any, ...]) -> Counts:
 
 
 def _dimensions(windows: Windows) -> list[tuple[Any, ...]]:
+    """Return size, kernel, stride, padding, dilation and number of windows of each dimension."""
     return list(zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True))

@@ -17,6 +17,7 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 
 ROUNDS: Final = 7
+"""Default number of turns of each engine."""
 
 
 def run_suite(
@@ -27,7 +28,7 @@ def run_suite(
     report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
-    """Measure workloads one after the other; `found` is filled as they finish, so a failure loses only the rest.
+    """Measure workloads one after the other; the results in `found` are updated after each one, so that a failure loses only the rest.
 
     Parameters
     ----------

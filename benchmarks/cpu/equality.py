@@ -38,9 +38,9 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
 def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
     """Compare an answer with `expected`; return the largest difference as text, or "" if all numbers agree.
 
-    Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam. It is
-    checked with the engine's own gradients: if a gradient is nearly 0, its rounding determines the first change, and with it spikes of
-    the second step.
+    Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam: its
+    weights are compared with those that Adam computes from the engine's own gradients. The expected gradients of that step would differ,
+    because the rounding of gradients near 0 decides the first change of weights, and so the spikes of the second step.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from snnc.benchmarks.cpu.process import SECONDS, Process
 TURN_MS: Final = 100.0
 """Approximate milliseconds of a turn; it times as many steps in a row as fit, as in a training loop."""
 MAX_STEPS: Final = 50
+"""Maximum number of timed steps in a turn."""
 WARM_MS: Final = 50.0
 """Steps shorter than this are preceded by an untimed one, because threads and caches are cold after other engines' turns."""
 

@@ -1,4 +1,4 @@
-"""JAX: lax.scan over time under jit, with the products of all inputs outside of the loop, and donated buffers."""
+"""JAX: lax.scan over time under jit, with donated buffers; the products of the inputs of all steps are computed before the loop."""
 
 from __future__ import annotations
 
