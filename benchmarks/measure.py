@@ -40,9 +40,9 @@ from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
 DENSE: Final = "dense"
-"""snnc's strategy for the network without events."""
+"""Strategy that maps, by snnc's own strategy, the network with values in place of spikes."""
 VARIED: Final = (PUBLISHED, SNNC)
-"""Strategies whose cost is also predicted with other fragment costs and with full buffers, for comparison with the log."""
+"""Strategies whose cost is also predicted with other fragment costs and with every capacity in use, for comparison with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
 
@@ -222,6 +222,7 @@ _ESTIMATED: Final = (
     *("ipus", "tiles_used", "tiles", "step_cycles", "bound_cycles", "ideal_cycles", "balance"),
     *("step_ms", "peak_tile_bytes", "tile_bytes"),
 )
+"""Keys of an estimate that are copied into a row."""
 
 
 def _emit(compiled: Compiled) -> None:

@@ -14,8 +14,8 @@ FLOAT32: Final = "float32"
 PEERS: Final = 3e-4
 """Largest accepted difference of other frameworks from the exact numbers; a device sums in a different order."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
-"""Largest accepted difference of every engine in a lower precision, where rounding moves no spike: ten times the rounding of one factor in
-TF32 (4.9e-4), and the same for deltas in bfloat16 (3.9e-3)."""
+"""Largest accepted relative difference in a lower precision: about ten times the rounding error of one factor, which is 4.9e-4 in TF32 and
+3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
 PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _ROUNDED: Final = {
@@ -33,6 +33,7 @@ _JAX_NOTES: Final = {
     "bfloat16": "factors and results of products are bfloat16",
     "float16": f"factors and results of products are float16, with a loss scale of {LOSS_SCALE['float16']:g}",
 }
+"""Notes below the table, by precision."""
 _MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "default"}
 """JAX_DEFAULT_MATMUL_PRECISION; products of 16-bit factors need no more."""
 _SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
@@ -60,7 +61,7 @@ _PEERS: Final = (
 
 
 def _lower(base: Entry, precision: str) -> Entry:
-    """Return a framework's line in a lower precision, in its own fastest way there."""
+    """Return a framework's line in a lower precision, with that framework's own settings for it."""
     on_jax = base.engine in ("jax", "spyx")
     notes = [base.note, (_JAX_NOTES if on_jax else _TORCH_NOTES)[precision]]
     if precision != "tf32" and base.engine in ("norse", "spikingjelly"):
@@ -98,7 +99,9 @@ def precisions(text: str) -> tuple[str, ...]:
 
 
 def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the lines of `engines` (empty: all) in the `chosen` precisions; a mode named with its engine needs no precision.
+    """Return the lines of `engines` (empty: all) in the `chosen` precisions.
+
+    An engine that is named with its mode, such as ``snnc:bfloat16``, is returned whatever precisions are chosen.
 
     Raises
     ------

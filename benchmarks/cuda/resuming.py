@@ -23,7 +23,7 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
     Raises
     ------
     BenchError
-        The file has other contents, or rows of another machine.
+        The file contains something else, or rows of another machine.
     """
     try:
         found = json.loads(path.read_bytes())
