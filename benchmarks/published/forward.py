@@ -1,4 +1,7 @@
-"""Supersteps of one time step forward (``loopFwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90)."""
+"""Supersteps of the published program in one time step of the forward pass.
+
+They follow ``loopFwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 RANDOM: Final = 7.0
 """Worker cycles of a random integer, assumed to be those of an integer addition; the program draws the numbers but never uses them."""
 FLAGS: Final = 2
-"""Thresholds of a neuron; each has a flag and a count."""
+"""Number of thresholds of a neuron; each threshold has its own flags and counts."""
 
 
 def forward(machine: Machine) -> tuple[Superstep, ...]:
@@ -49,7 +52,7 @@ def _send_ids(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _update_states(machine: Machine) -> Superstep:
-    """Every tile of a layer reads all ids that the layer reads, and updates its neurons: a vertex for each sample."""
+    """Update the neurons of each tile from all ids that the layer reads, in one vertex per sample."""
     net, code, compute, moves = machine.net, machine.options.code, 0.0, []
     for i in range(len(net.layers)):
         capacity, spikes, _ = machine.incoming(i)
@@ -64,7 +67,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Set two flags for each neuron and sample (one vertex for each), and draw random numbers for each layer, one after another."""
+    """Set two flags per neuron and sample, in one vertex each; then draw random numbers for one layer after another."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)

@@ -15,6 +15,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import PublishedLayoutError
 
 NEURON_STEP = 2
+"""Step by which the number of neurons per tile grows."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,16 @@ class Range:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Tile ranges of all layers, parallel to ``net.layers``, and the tiles that compact their spikes.
+    """Tile ranges of all layers, and the tiles that compact their spikes, which means: convert flags of neurons to lists of ids.
 
     Attributes
     ----------
     ranges
-        One per layer.
+        One per layer, in the order of ``net.layers``.
     spread
-        Tiles that compact the flags of one sample and threshold, for each layer.
+        Number of tiles that compact the flags of one sample and threshold, for each layer.
     crowding
-        Compactions that share a tile of each chip; 1 if there are enough tiles.
+        Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles.
     """
 
     ranges: tuple[Range, ...]
@@ -140,7 +141,7 @@ def slice_share(elements: int, tiles: int) -> int:
 
 
 def slice_pieces(elements: int, tiles: int) -> int:
-    """Return the number of tiles with elements of one time step of such a tensor."""
+    """Return the number of tiles with elements of one time step of a tensor sliced in time."""
     return ceil_div(elements, slice_share(elements, tiles))
 
 
@@ -150,5 +151,5 @@ def linear_share(elements: int, tiles: int) -> int:
 
 
 def linear_pieces(elements: int, tiles: int) -> int:
-    """Return the number of tiles with elements of such a tensor."""
+    """Return the number of tiles with elements of a linearly mapped tensor."""
     return ceil_div(elements, linear_share(elements, tiles))

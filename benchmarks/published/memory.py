@@ -16,7 +16,7 @@ from snnc.benchmarks.published.net import PRIVATE_COPIES
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 STATES = 4
-"""Initial and current state, dU and its scaled copy."""
+"""Values of a neuron and sample: initial and current membrane potential, its gradient, and a scaled copy of the gradient."""
 CODELETS = 6144
 """Bytes of codelets on a tile (assumed): about as many as in a similar program."""
 ID_COPIES = 2
@@ -24,10 +24,10 @@ ID_COPIES = 2
 
 
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
-    """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
+    """Return, for each layer, the bytes by category of a tile that is also the busiest one in the exchanges of `supersteps`.
 
-    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last tiles, so no tile has the code of
-    both.
+    No tile is the busiest one of all exchanges: the surrogate runs on the first tiles of a chip, and the largest group of the first
+    reduction on its last tiles. Only the larger of these two codes is counted.
     """
     known = tuple(supersteps)
     surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")

@@ -21,10 +21,11 @@ VECTOR: Final = 3.0
 LOCAL_COPY: Final = 288.0
 """Tile cycles of a copy within a tile, in addition to 8 bytes per cycle."""
 LOCAL_COPY_BYTES: Final = 8.0
+"""Bytes per tile cycle of a copy within a tile."""
 DIVIDE: Final = 10.0
 """Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
 LINEAR_BYTES: Final = 128
-"""Least bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
+"""Minimum bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
 HOST_BYTES_PER_SECOND: Final = 8e9
 """Bandwidth from host to IPU in Poplar's model."""
 WORKER_SHARE: Final = 64

@@ -1,4 +1,4 @@
-"""Throughput over the batch size, on one to four IPUs."""
+"""Figure: throughput over the batch size, on one to four IPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted and emulated cycles of small networks, with and without events."""
+"""Figure: predicted and emulated cycles of small networks, with and without events."""
 
 from __future__ import annotations
 

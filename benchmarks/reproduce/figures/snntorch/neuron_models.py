@@ -1,4 +1,4 @@
-"""Throughput of snnTorch's neuron models over the batch, MNIST 784-1000-10."""
+"""Figure: throughput of snnTorch's neuron models over the batch size, in networks of 784-1000-10 neurons for MNIST."""
 
 from __future__ import annotations
 

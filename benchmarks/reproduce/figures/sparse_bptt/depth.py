@@ -1,4 +1,4 @@
-"""Accuracy over the number of hidden layers, dense and with a capacity."""
+"""Figure: accuracy over the number of hidden layers, dense and with a capacity."""
 
 from __future__ import annotations
 

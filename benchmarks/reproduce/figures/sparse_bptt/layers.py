@@ -1,4 +1,4 @@
-"""The 12 timings of the published log over layers and activities, with the predictions of snnc and of a model of the published program."""
+"""Figure: the 12 timings of the published log, and the predictions for snnc's program and for the published one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a whole IPU by kind of data."""
+"""Figure: the memory of a whole IPU by kind of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput over neurons per tile, one IPU filled."""
+"""Figure: throughput over the number of neurons per tile, in networks that fill one IPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weak scaling: networks that grow with the number of IPUs, up to 188,284 neurons and 184 M weights on 16 IPUs, and on to 64."""
+"""Figure: weak scaling, with networks that grow with the number of IPUs, up to 64 IPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strong scaling: networks of a fixed size on an increasing number of IPUs."""
+"""Figure: strong scaling, with networks of a fixed size on an increasing number of IPUs."""
 
 from __future__ import annotations
 
