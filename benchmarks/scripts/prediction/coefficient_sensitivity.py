@@ -1,4 +1,4 @@
-"""Rankings and headline ratios when coefficients change by 30 %.
+"""Compute how rankings of strategies and headline ratios change if coefficients of the cost model change by 30 %.
 
     python benchmarks/scripts/prediction/coefficient_sensitivity.py --json FILE
 
@@ -27,6 +27,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 
 RANKED: Final = ("w1", "w1-ff", "shd-h2-a2.5", "nmnist-h2-a1", "dvs-conv", "clusters-10k")
+"""Networks for which the strategies are ranked."""
 STRATEGIES: Final = ("snnc", "linear", "random", "greedy", "metis")
 TIED: Final = 1e-3
 """Strategies share a rank if the relative difference of their step times is smaller."""

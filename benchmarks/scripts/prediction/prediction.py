@@ -28,7 +28,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import COUNTED, read_profile
 
 START: Final = r"copy constant\d+ to first_clock$"
-"""Pattern of the emulator's names of the two phases whose names in a plan end in ": start"."""
+"""Pattern of the emulator's names for the phases that a plan names ``…: start``; a step has two of them."""
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),

@@ -40,7 +40,7 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Way:
-    """The numbers stored as float16; with float16 deltas, the loss is scaled."""
+    """A choice of values to store as float16; with float16 deltas, the loss is scaled."""
 
     half: HalfNumbers | None = None
 

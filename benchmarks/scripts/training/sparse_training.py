@@ -32,9 +32,16 @@ spikes receive no gradient, as in the published code."""
 
 @dataclass(frozen=True)
 class Training:
-    """Settings of a training: a capacity of `share` of a hidden layer; `schedule`: the window moves as published, else it is narrow.
+    """Settings of a training.
 
-    Initial weights are fluctuation-driven or, if `fluctuating` is false, those of PyTorch.
+    Attributes
+    ----------
+    share
+        Capacity of each hidden layer, as a share of its neurons; None: no capacity.
+    schedule
+        Whether the second threshold moves as published; otherwise it is at its final value from the start.
+    fluctuating
+        Whether initial weights are fluctuation-driven; otherwise they are PyTorch's.
     """
 
     share: float | None = None
