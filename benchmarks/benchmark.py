@@ -36,7 +36,7 @@ class Benchmark:
     activity_source
         ``"simulated"``, ``"measured"`` or ``"assumed"``, followed by the data or assumption.
     capacity
-        Ids per sample that a layer of the published program (:mod:`snnc.benchmarks.published`) sends at most in a step, by name of the input
+        Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
         or population; empty if that program cannot run the network.
     gradient_window
         Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.

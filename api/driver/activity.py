@@ -37,7 +37,7 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
     """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every source.
 
-    Neurons within the support of their surrogate are counted too, because only these receive a gradient. `source` names the data in reports.
+    Neurons within the support of their surrogate are counted too: only these receive a gradient. `source` names the data in reports.
     """
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}

@@ -114,9 +114,9 @@ def compile(
 
         - CPU: ``"bfloat16"`` rounds dense weights, the other factors of dense products, and the stored history. Spikes are 0 or 1, so they
           are exact. ``"float16"`` rounds only the history, to three more bits than bfloat16.
-        - GPU: ``"tf32"`` rounds dense weights outside recurrences to 11 bits. ``"bfloat16"`` rounds deltas and the factors of dense backward
-          products, which then run on tensor cores. ``"float16"`` also rounds the history and the factors of forward products, which
-          changes spikes.
+        - GPU: ``"tf32"`` rounds dense weights outside recurrences to 11 bits. ``"bfloat16"`` rounds deltas and the factors of dense
+          backward products, which then run on tensor cores. ``"float16"`` also rounds the history and the factors of forward products,
+          which changes spikes.
         - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
           PopTorch's package).
     half

@@ -144,8 +144,8 @@ def options(
 ) -> CompileOptions:
     """Create compile options from objects or names, and refuse options without effect.
 
-    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`, the
-    caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`. Both then have an effect on every target.
+    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`,
+    the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`. Both then have an effect on every target.
 
     Raises
     ------
@@ -268,7 +268,8 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON types, in field order."""
-    values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or getattr(chosen, f.name) != f.default}
+    given = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
+    values = {f.name: given[f.name] for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or given[f.name] != f.default}
     return {name: value if value is None or name not in _CONVERTERS else _CONVERTERS[name][0](value) for name, value in values.items()}
 
 

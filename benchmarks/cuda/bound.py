@@ -6,8 +6,8 @@ of N neurons with M inputs of activity a:
 ===================  ===========================================================================================================
 memory               the float32 batch, read once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
                      moments read and written, gradient read: 28 bytes each
-operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N;
-                     the backward product of a source that learns, B T M N, because with an exact gradient no delta is 0
+operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N,
+                     and the backward product of a source that learns, B T M N, because with an exact gradient no delta is 0
 steps                2 T, forward and back, each one barrier of the whole grid
 ===================  ===========================================================================================================
 

@@ -105,7 +105,7 @@ def _warning(measured: float, assumed: float | None, peak: int, capacity: int | 
 def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     """Bin the spikes of one sample; each raster has ``rows`` bins of neurons and ``columns`` bins of steps.
 
-    ``places`` are the flat indices of bins with spikes, ``counts`` their spikes, and ``full`` is the number of spikes that a bin can contain.
+    ``places`` are the flat indices of bins with spikes, ``counts`` their spikes; ``full`` is the number of spikes that a bin can contain.
     """
     columns = min(recording.steps, MAX_COLUMNS)
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))

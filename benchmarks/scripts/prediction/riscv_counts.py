@@ -67,7 +67,7 @@ class Match:
     loops
         Names of its loops in the cost model, with the number of trips of each.
     function, text
-        The compiled loop is the smallest one of the functions that match `function` with instructions of a source line that contains `text`.
+        The compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line with `text`.
     amounts
         Quantities on which the cycles of a trip depend, by name.
     paired, way
