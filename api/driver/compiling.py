@@ -85,9 +85,9 @@ def compile(
         ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
         Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        Whether a sequence is divided into segments, of which only one stores its states; every segment runs forward again before it
-        runs backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a number: always, with this many iterations
-        per segment. Results are equal.
+        Whether a sequence is divided into segments. The states of only one segment are stored; the other segments run forward again
+        before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a number: always, with this many
+        iterations per segment. Results are equal.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
         inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming
@@ -97,10 +97,10 @@ def compile(
         predicted step.
     memory
         On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, the sequence is
-        divided into segments; only one segment stores its states, and every segment runs forward again before it runs backward. Gradients
-        are equal, on a GPU up to the order of sums. The CPU uses the longest segments that fit, and shortens them if later sequences have
-        more spikes. A limit that no segment length meets is an error before the first update. Runs without training process fewer samples
-        at once.
+        divided into segments. The states of only one segment are stored, and segments run forward again before they run backward.
+        Gradients are equal, on a GPU up to the order of sums. The CPU uses the longest segments that fit, and shortens them if later
+        sequences have more spikes. A limit that no segment length meets is an error before the first update. Runs without training
+        process fewer samples at once.
     threads
         On the CPU: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate

@@ -7,14 +7,14 @@ of N neurons with M inputs of activity a:
 memory               the float32 batch, read once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
                      moments read and written, gradient read: 28 bytes each
 operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N,
-                     and the backward product of a source that learns, B T M N, because with an exact gradient no delta is 0
+                     and the backward product of a source that learns, B T M N, because an exact gradient needs every delta
 steps                2 T, forward and back, each one barrier of the whole grid
 ===================  ===========================================================================================================
 
 The times are bytes over bandwidth, operations over peak rate, and steps times the latency of a barrier; the bound is the largest. The table
-also has the time of a program that gathers the weight rows selected by events from L2: 8 B T a M N bytes, forward and for the gradient, over
-the bandwidth of L2. This is not a bound, because weights may be stored closer. In a convolution, the row of an input value consists of the
-taps that read it.
+also has the time of a program that gathers the weight rows selected by events from L2: 8 B T a M N bytes, forward and for the gradient,
+over the bandwidth of L2. This is not a bound, because weights may be stored closer. In a convolution, the row of an input value consists
+of the taps that read it.
 """
 
 from __future__ import annotations
