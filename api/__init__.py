@@ -125,7 +125,7 @@ _RENAMED: Final = {
     "Surrogate": "compiler.neurons.surrogates.library:parse_surrogate",
     "load": "driver.loading:load_model",
 }
-"""Public names that have a different name in the module that defines them, with module and name."""
+"""Public names that differ from the name in the defining module, as public name -> ``module:name``."""
 _HOMES: Final = {name: f"{module}:{name}" for module, names in _NAMES.items() for name in names} | _RENAMED
 """Every public name, with the module that defines it and its name there."""
 _MODULES: Final = ("data", "losses", "recipe", "schedules")

@@ -117,7 +117,7 @@ def number_or_text(text: str) -> float | str:
 
 
 def _problem(key: str, value: Any, kind: str) -> str:
-    """Return what the value of `key` must be, if it is invalid, or else an empty text; `kind` describes valid values."""
+    """Return "" if `value` is a valid value of `key`, otherwise what it must be; `kind` describes valid values."""
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):

@@ -61,7 +61,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     emit
         Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
     chips
-        The number of chips, if it is not the benchmark's own; their machine is then the smallest that has them.
+        The number of chips, if it is not the benchmark's own; the machine is then the smallest one with so many chips.
     """
     case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
     case = _without_events(case) if strategy == DENSE else case
@@ -185,7 +185,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 
 
 def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
-    """Build the network, lower and map it; with `again`, to the same layout as that plan."""
+    """Build the network, lower and map it; with `again`, neurons are placed as in that plan."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     given = lower_graph(graph, chosen)

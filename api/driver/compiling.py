@@ -171,7 +171,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     folder
         A folder written by :func:`compile` or ``snnc compile``. Its C++ is compiled and executed, except for the target ``reference``.
     trust
-        Whether to allow this for a project that somebody else compiled, whose sources were changed, or that others can change.
+        Whether to compile and execute it even if somebody else compiled the project, its sources were changed, or others can change them.
 
     Raises
     ------
@@ -249,8 +249,8 @@ def session_for(
 ) -> Session:
     """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
 
-    A project is opened as it is if `target` is its own target. Otherwise the model is compiled for `target`, with the number of steps and
-    samples of `arrays`.
+    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
+    number of steps and samples of `arrays`.
     """
     if isinstance(model, Path):
         graph, chosen = load_project(model)

@@ -196,9 +196,9 @@ def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None
     Raises
     ------
     OptionTargetError
-        The target does not accept one of them.
+        The target does not accept an option.
     OptionNeedsLossError
-        One of them only affects training and is given without a loss.
+        An option that only affects training is given without a loss.
     """
     backend = backend_of(target)
     for name, value in given.items():

@@ -40,7 +40,7 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
     """Return the plan of the project in `folder`, and the parts or channel orders that it places, if any.
 
-    The other arguments are those of the mapping: the prepared graph, its step program, and the plan's options.
+    `graph` is the prepared graph, `program` its step program, and `chosen` the options of the plan.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference, whose spikes equal those of every exact backend, and record them.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; every exact backend computes the same spikes.
 
     Raises
     ------

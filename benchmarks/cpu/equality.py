@@ -72,7 +72,7 @@ def gradient_error(path: Path, expected: Expected) -> float:
 
 
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
-    """Compare the changes of weights with those of Adam for the same gradients."""
+    """Compare the changes of the weights with the changes that Adam computes from the engine's gradients."""
     for name in expected.gradients:
         gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
         reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]

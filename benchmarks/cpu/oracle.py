@@ -123,7 +123,7 @@ def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
 
 
 def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
-    """Return the smallest distance of a membrane potential, minus the threshold, to one of `lines`."""
+    """Return the smallest distance of a membrane potential to one of `lines`, which are relative to the threshold."""
     memory = _run(program, problem, parameters, np.dtype(np.float64))
     return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
 

@@ -85,7 +85,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` divided by that of snnc's row for the same workload and precision; None without such a row."""
+    """Return the value of `key` in row `one`, divided by its value in snnc's row for the same workload and precision, if there is one."""
     ours = _ours(rows, one)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 

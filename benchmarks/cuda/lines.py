@@ -123,7 +123,7 @@ def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> 
 
 
 def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list[Task]:
-    """Start variants in parallel, and those that time kernels while they compile one after another; return those that lacked memory."""
+    """Start variants in parallel, or one after another if their compilers time kernels; return the variants that lacked memory."""
     again: list[Task] = []
 
     def record(task: Task, found: EngineProcess | ProcessError) -> None:

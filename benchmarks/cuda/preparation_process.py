@@ -53,7 +53,7 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
-    """Return the files that `problem` and `numbers` wrote to a folder; `answer` is that of ``numbers``."""
+    """Return the files that the preparations ``problem`` and ``numbers`` wrote to a folder; `answer` is the answer of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
     first = WholeStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))

@@ -55,5 +55,5 @@ def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry
 
 
 def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:
-    """Return the rows without those of a line that is measured again."""
+    """Return the rows of all other lines than the given one, which is measured again."""
     return [row for row in rows if key_of(row) != key_of(named(workload, entry))]

@@ -132,7 +132,7 @@ class Machine:
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:
-        """Return the tile cycles of an fp32 PopLibs operation on `values` of a tile; `cycles` worker cycles for two of them."""
+        """Return the tile cycles of a PopLibs operation on `values` fp32 values of a tile; two values take `cycles` worker cycles."""
         workers = self.target.workers
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 

@@ -80,7 +80,7 @@ class TorchEngine(ABC):
 
     @abstractmethod
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """Return the neurons as functions of a few time steps; `wrap` compiles such a function, or leaves it."""
+        """Return the neurons as functions of a few time steps, passed through `wrap`, which compiles a function or returns it unchanged."""
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""
@@ -184,7 +184,7 @@ class TorchEngine(ABC):
 
 
 def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; the latter are multiplied by `scale`."""
+    """Return the currents [B, n] of a step, plus `scale` times the currents through the recurrent weights [n, n]."""
     if recurrent is None:
         return current
     if scale == 1.0:

@@ -54,7 +54,7 @@ def compare(case: Case) -> dict[str, Any]:
 
 
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the predicted and the emulated cost of one step; the latter is the difference of two profiles."""
+    """Return the predicted and the emulated cost of one step; the emulated cost is the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
     # Variables and exchange buffers at the tile's peak.
     memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}

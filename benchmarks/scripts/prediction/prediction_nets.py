@@ -161,7 +161,7 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
 }
 """The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
-"""Benchmarks that the emulator runs in a minute or two; the others differ from these only in size."""
+"""Benchmarks that the emulator runs in a minute or two; other benchmarks differ only in size."""
 RANDOM: Final = 8
 """Random networks in the table; ``random:N`` names further ones."""
 

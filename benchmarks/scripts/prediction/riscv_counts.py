@@ -268,7 +268,7 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Return the weights of the kinds of instructions, 0.5 for those that an IPU executes for two floats at once."""
+    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once."""
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW

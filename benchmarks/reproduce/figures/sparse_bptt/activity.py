@@ -21,7 +21,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each strategy; those of programs without events are horizontal."""
+    """Return a line for each strategy; the lines of programs without events are horizontal."""
     places = [(p, NET.format(p)) for p in PERCENTS]
     ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
     bound = [dense_bound(net, p) for p, net in ends]
