@@ -47,8 +47,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     Learned parameters of the network are parameters of the module and the others are buffers, named as in
     :meth:`snnc.Session.state_dict`. Tensors are float32. A backward pass that does not belong to the last forward pass repeats its
     forward pass first. On a GPU, the module's parameters, inputs and outputs are tensors on the device; the program reads and writes them
-    in place, in torch's current stream and without blocking the host. On a GPU, a value other than 0 and 1 in an input of spikes makes
-    the output NaN, and a later forward pass raises an error.
+    in place, in torch's current stream and without blocking the host. An input of spikes with another value than 0 or 1 then makes the
+    output NaN, and a later forward pass raises an error.
 
     Modules can be copied, pickled and passed to other processes: a copy builds its program when it first runs.
 

@@ -22,7 +22,7 @@ FAN_OUT: Final = 40
 
 
 def w(hidden: tuple[int, ...], *, recurrent: bool, name: str) -> Network:
-    """Return a 700-input network of LIF layers (beta 0.9, hard reset) with a leaky readout of 20."""
+    """Return a network of 700 inputs, LIF layers (beta 0.9, hard reset) and a leaky readout of 20 neurons."""
     net = Network(name)
     source = net.input(INPUTS, name="input")
     for i, neurons in enumerate(hidden):

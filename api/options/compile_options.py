@@ -56,7 +56,7 @@ class CompileOptions:
     streaming: Streaming = "auto"
     parts: int | None = None
     memory: int | None = None
-    """Memory limit in bytes of a training step on the CPU; None for no limit and no checkpoints."""
+    """Memory limit in bytes of a training step on the CPU or a GPU; None for no limit and no checkpoints."""
     threads: int | None = None
     """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
@@ -114,8 +114,8 @@ class CompileOptions:
     def retargeted(self, target: str) -> CompileOptions:
         """Return the options that still apply when the network runs on a different target, without training.
 
-        Weights and states that this target rounds to float16 are rounded on `target` too, so that the spikes are equal. The other rounded
-        values are used only in training.
+        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, so that the spikes are equal. The other
+        rounded values are used only in training.
         """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)

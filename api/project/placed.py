@@ -26,7 +26,7 @@ from snnc.errors import ProjectFolderError
 PARTS: Final = "model/parts.npz"
 """File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
-"""File with the number of adjacent channels of each population."""
+"""File with the grain of each reordered population: how many channels of a position are stored next to each other."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:

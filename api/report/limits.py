@@ -30,14 +30,14 @@ MOVED: Final[Mapping[str, str]] = {
 }
 """Kind of traffic that precedes each phase."""
 LINKED: Final = 0.9
-"""Minimum ratio of link time to exchange time at which links are reported as an exchange's bottleneck."""
+"""Links are reported as the bottleneck of an exchange if they are busy for at least this share of its time."""
 
 
 @dataclass(frozen=True)
 class Limit:
     """A bottleneck in "time", "memory" or "balance".
 
-    `share` is a fraction: time per time of the step, memory used per memory of the tile, or the balance.
+    `share` is the fraction of the step's time or of the tile's memory that it takes; for "balance", how evenly tiles work (1: evenly).
     """
 
     about: str

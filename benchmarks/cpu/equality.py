@@ -1,4 +1,4 @@
-"""The check that an engine produces the expected numbers."""
+"""Check that the losses, gradients and weights of an engine agree with the expected ones."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 TOLERANCE: Final = 1e-4
 """Largest relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
 CHANGE: Final = 1e-3
-"""Largest relative error of the changes that Adam makes, compared with those computed from the engine's own gradients."""
+"""Largest relative error of the changes of weights, compared with the changes that Adam makes for the engine's own gradients."""
 WHOLE: Final = 1e-2
-"""Largest relative error of the loss at the timed size, where a neuron close to its threshold may spike in one engine only."""
+"""Largest relative error of the loss of the timed problem, in which a neuron close to its threshold may spike in one engine only."""
 WHOLE_ROUNDED: Final = 0.2
-"""As :data:`WHOLE`, below float32, where rounded currents move spikes: W3 (one sample) in float16 was off by 7 %, W1 by 0.2 %."""
+"""The same for precisions below float32, in which rounding moves more spikes: in float16 the loss of W3 was off by 7 %, of W1 by 0.2 %."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
 
@@ -51,7 +51,7 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     start
         The weights before the first step.
     tolerance
-        Tolerance of engines that round factors of products; otherwise :data:`TOLERANCE`.
+        Largest relative error; engines that round the factors of products need more than :data:`TOLERANCE`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])

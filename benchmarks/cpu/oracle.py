@@ -147,7 +147,7 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
 
 @dataclass(frozen=True)
 class WholeStep:
-    """Numbers of the first step of a whole problem, in single precision.
+    """Numbers of the first step of a timed problem, in single precision.
 
     Attributes
     ----------

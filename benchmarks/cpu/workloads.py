@@ -77,7 +77,7 @@ class Workload:
         return f"{self.name.lower()}-{100 * self.density:g}"
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Return the shape before each layer and of the readout."""
+        """Return the shape of the input, and of the output of each hidden layer."""
         found = [self.shape]
         for layer in self.layers:
             if isinstance(layer, DenseLayer):

@@ -43,7 +43,10 @@ _spike.defvjp(_spike_forward, _spike_backward)
 
 
 def product(rows: jax.Array, weight: jax.Array, short: str | None) -> jax.Array:
-    """Return rows [..., in] times weight [out, in] as float32; `short`: the 16-bit format of factors and results, backward too."""
+    """Return rows [..., in] times weight [out, in] as float32.
+
+    `short` names the 16-bit format of the factors and results, also in the backward pass; None: float32.
+    """
     if short is None:
         return rows @ weight.T
     return (rows.astype(short) @ weight.astype(short).T).astype(jnp.float32)

@@ -60,7 +60,7 @@ class Part:
 
 
 def parts(out: Path, check: bool) -> tuple[Part, ...]:
-    """Return the parts in order; with `check`, those that the CPU can replace have small networks."""
+    """Return the parts in order; with `check`, benchmarks have a single small network."""
     python = (sys.executable,)
 
     def suite(name: str, nets: str, engines: str, seconds: float, *more: str) -> Part:

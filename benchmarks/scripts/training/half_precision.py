@@ -139,7 +139,7 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
 def size_table(machine: str, inputs: int, hidden: int) -> str:
     """Return a table of memory and time of each choice on a machine, for a network with inputs that fire in a tenth of the steps.
 
-    Each column of bytes has the sum over all tiles in the superstep in which this sum is largest.
+    Each column of bytes is a sum over all tiles, in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
     kinds = " | ".join(f"{name} KiB" for name in head)

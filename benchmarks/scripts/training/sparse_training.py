@@ -26,8 +26,8 @@ STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
-"""Lower ends of the gradient window. The wide one, which is compiled in, excludes no neuron; it is set because with a window, dropped
-spikes receive no gradient, as in the published code."""
+"""Lower ends of the gradient window, at the start and at the end of the schedule. The program is compiled with the wide one, which excludes
+no neuron: with any window, dropped spikes receive no gradient, as in the published code."""
 
 
 @dataclass(frozen=True)

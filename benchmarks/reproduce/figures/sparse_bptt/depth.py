@@ -21,7 +21,7 @@ def depth_row(layers: int, percent: float | None, seeds: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each depth with each capacity."""
+    """Return a row for each depth and capacity."""
     layers, percents, seeds = (QUICK, QUICK_PERCENTS, QUICK_SEEDS) if quick else (LAYERS, PERCENTS, SEEDS)
     return tuple(depth_row(n, percent, seeds) for n in layers for percent in percents)
 

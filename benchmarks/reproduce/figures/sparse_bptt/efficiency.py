@@ -11,7 +11,7 @@ from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling, strong_scalin
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of both figures."""
+    """Return the rows of the figures of weak and of strong scaling."""
     return (*scaling.rows(quick), *strong_scaling.rows(quick))
 
 

@@ -14,7 +14,7 @@ STRATEGIES: Final = (SNNC, PUBLISHED, DENSE)
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each size by each strategy."""
+    """Return a row for each number of neurons per tile and each strategy."""
     return tuple(plan_row(NET.format(n), strategy) for n in (QUICK if quick else SIZES) for strategy in STRATEGIES)
 
 

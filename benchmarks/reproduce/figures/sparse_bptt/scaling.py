@@ -18,7 +18,7 @@ NET: Final = "shd-x{}-n{}-a5"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each number of IPUs at each number of neurons per tile; pods of 32 and 64 IPUs at two neurons per tile."""
+    """Return a row for each program, number of IPUs and number of neurons per tile; 32 and 64 IPUs only have two neurons per tile."""
     ipus, sizes = (QUICK, QUICK_SIZES) if quick else (IPUS, SIZES)
     chosen = [(x, n) for x in ipus for n in sizes] + [(x, POD_SIZE) for x in (PODS[1:] if quick else PODS)]
     return tuple(plan_row(NET.format(x, n), strategy) for x, n in chosen for strategy in (SNNC, PUBLISHED))
