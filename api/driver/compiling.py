@@ -154,7 +154,7 @@ def compile(
     chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
     graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
-        raise OptionConflictError("overwrite applies to a replaced folder; give output, or leave overwrite out.")
+        raise OptionConflictError("overwrite is given, but there is no output folder to replace; give output, or leave overwrite out.")
     if output is None:
         return open_graph(graph, chosen, calibrate)
     compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)

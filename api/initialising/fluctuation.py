@@ -110,8 +110,8 @@ class FluctuationDriven:
         variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * of.variance * response.squares) - mean**2
         if variance < 0:
             raise InitialisationError(
-                f"mean is {self.mean}: the weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} per neuron) "
-                f"already fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
+                f"mean is {self.mean}: {count:g} weights {one.name!r} of {mean:.3g} into each neuron of {name!r} alone make its membrane "
+                f"potential fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
             )
         return mean, math.sqrt(variance)
 

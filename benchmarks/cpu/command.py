@@ -51,7 +51,7 @@ def run_suite(
     requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()
     if number < 1 or not 1 <= used <= processors():
-        raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
+        raise BenchError(f"--rounds is {number} and --threads {used}; give 1 round or more, and 1 to {processors()} threads here.")
     found |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
         rows, left_out = measure(workload, requested, number, used, report)

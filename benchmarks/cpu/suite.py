@@ -171,7 +171,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     entry = process.entry
     limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
     if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
-        raise ProcessError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
+        raise ProcessError(f"its numbers differ: the loss of the timed problem is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]
     return runner
