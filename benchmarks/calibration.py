@@ -9,7 +9,7 @@ vertex start, sync, superstep       target file (PopLibs performance estimates, 
 9 cycles per fragment               target file: the fixed rule; public sources give values from 6 to 20
 elementwise, copies, slices         PopLibs performance estimates (:mod:`snnc.benchmarks.published.options`)
 mappings of sliced, linear tensors  ``createSliceableTensor`` and ``calcLinearTileMapping`` of PopLibs 3.4
-cycles of compiled loops            mean of naive and ideal code, each counted from the loop
+cycles of compiled loops            mean of naive and ideal code (:class:`~snnc.benchmarks.published.options.LoopCost`)
 activity                            :func:`~snnc.benchmarks.published.simulate`, weights within the limits that the log prints
 ==================================  ==================================================================================
 """
