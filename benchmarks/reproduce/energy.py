@@ -1,4 +1,7 @@
-"""Predict the energy of a training step from published energies of operations at 45 nm and from the power limits of devices."""
+"""Count the operations of a training step, and predict their energy from published energies of operations at 45 nm.
+
+Energies of operations and power limits of devices are in ``energy.toml``.
+"""
 
 from __future__ import annotations
 

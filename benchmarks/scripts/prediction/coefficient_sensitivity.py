@@ -6,9 +6,8 @@ Each group of coefficients of the cost model is raised and lowered, and every ne
 stored in FILE, one per line. A run computes only the missing ones and prints the tables; ``--tables`` only prints them. All times are
 predicted.
 
-The coefficients of all groups but one are numbers in the machine file. The last group, the cycles of vertices, needs no change to the
-codelets: multiplying the cycles of all vertices by f is the same as dividing all other costs of the machine by f and multiplying the time
-of the step by f.
+The coefficients of all groups are numbers in the machine file, except the cycles of vertices. To multiply these by f, the script divides
+all other costs of the machine by f, and multiplies the predicted time of the step by f.
 """
 
 from __future__ import annotations

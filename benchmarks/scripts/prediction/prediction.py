@@ -1,8 +1,8 @@
 """Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction/prediction.py [--json FILE] [NET ...]``.
 
-Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
-the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
-distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware.
+The networks are those of ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw further ones. The reference counts the events that
+the inputs cause. The network is mapped with these counts, emitted, and trained for two steps at learning rate 0 on the emulator. The second
+step is compared with the prediction, because the first one also distributes the weights. No number was measured on hardware.
 """
 
 from __future__ import annotations

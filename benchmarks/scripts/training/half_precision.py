@@ -1,9 +1,10 @@
 """Compare a population-coded network in float16 and float32: learning curves, memory and predicted time, as Markdown tables and a picture.
 
 ``python benchmarks/scripts/training/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the
-tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons,
-with eight output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each
-precision, from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
+tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons
+and eight output neurons per class; a fixed readout sums the spikes of each class. The reference trains it on the digits of
+``examples/digits`` in each precision, with the same initial weights and the same order of samples. Memory and time are predicted by plans
+for a gc200, with the counted spikes.
 """
 
 from __future__ import annotations
