@@ -119,7 +119,7 @@ def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> 
         _compare(todo, files, settings)
         for one in todo:
             if not one.runners:
-                one.choice = None  # the choice of an earlier run fails now, or its numbers differ: the other variants are tried
+                one.choice = None  # the variant chosen in an earlier run fails, or its numbers differ: try the others
 
 
 def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list[Task]:
