@@ -37,7 +37,7 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Slice the ids and counts that each layer read and wrote, its state, and the gradient of the readout, one after another."""
+    """Slice the histories: for one layer after another the ids and counts that it read and sent and its state, and dU of the readout."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):
@@ -54,7 +54,7 @@ def _slice(machine: Machine) -> Superstep:
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
-    """Multiply the state gradient of each layer by a number, one after another."""
+    """Multiply dU by a number, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.broadcast_elementwise(machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
@@ -102,7 +102,7 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _copy_state_gradients(machine: Machine) -> Superstep:
-    """Copy the state gradient of each layer for scaling, one after another."""
+    """Copy dU for scaling, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
