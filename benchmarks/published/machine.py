@@ -128,7 +128,10 @@ class Machine:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def vertices(self, number: float, cycles: float) -> float:
-        """Return the tile cycles of equal vertices; even a single one takes `workers` tile cycles per instruction."""
+        """Return the tile cycles of `number` vertices of `cycles` worker cycles.
+
+        The workers of a tile take turns, so even a single vertex takes as many tile cycles per worker cycle as there are workers.
+        """
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:
@@ -164,7 +167,7 @@ class Machine:
         return sync + self.target.superstep_cycles - CONTROL
 
     def one_by_one(self, cycles: Sequence[float]) -> float:
-        """Return the cycles of one operation per layer, which run one after another on each chip."""
+        """Return the cycles of one operation per layer; the operations of a chip run one after another."""
         return max(sum(cycles[i] for i in self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     # ---- supersteps --------------------------------------------------------------------------------------------------
