@@ -25,8 +25,8 @@ from snnc.options.optimizers import parse_optimizer
 STEPS, BATCH = 16, 4
 """Time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""Smallest allowed distance of a membrane potential from the threshold and from the end of the gradient window; errors of rounded sums are
-smaller."""
+"""Smallest allowed distance of a membrane potential from the threshold and from the end of the gradient window. Rounding errors of sums are
+smaller, so they change no spike."""
 GRID: Final = 2.0**-5
 """Spacing of the weights of hidden layers in the checked step."""
 SEEDS: Final = 60
