@@ -363,8 +363,10 @@ void names() {
   IPUModel linked;
   linked.numIPUs = 2;
   linked.globalExchangeConstraints.emplace_back(2.5e9, std::vector<GlobalExchangeFlow>{{0, 1}, {1, 0}});
-  const GlobalExchangeConstraint &kept = IPUModel(linked).globalExchangeConstraints.back();
-  std::cout << kept.bandwidth << (kept.flows[0] == GlobalExchangeFlow(0, 1)) << (kept.flows[0] != kept.flows[1]) << linked.createDevice().getTarget().getNumIPUs() << "\n";
+  const IPUModel copied(linked);
+  const GlobalExchangeConstraint &kept = copied.globalExchangeConstraints.back();
+  std::cout << kept.bandwidth << (kept.flows[0] == GlobalExchangeFlow(0, 1)) << (kept.flows[0] != kept.flows[1])
+            << linked.createDevice().getTarget().getNumIPUs() << "\n";
   poplin::matmulValidateOptions({{"partialsType", "half"}});
   poplin::convolutionValidateOptions({{"parts", "half"}});
 }
