@@ -13,7 +13,8 @@ from snnc.backends.toolchain import compilers, objects
 
 CASES = Path(__file__).parent / "cases"
 WITH_LIBRARIES = (
-    "poplibs", "faults", "everyday", "executables", "documented", "interface", "forms", "halves", "layers", "less_common", "utilities",
+    "poplibs", "faults", "everyday", "executables", "documented", "interface", "forms", "halves", "in_place", "layers", "less_common",
+    "utilities",
 )  # fmt: skip
 """Cases that need PopLibs."""
 COMMON_HEADERS = (
@@ -33,6 +34,12 @@ if SANITIZER:
     os.environ.setdefault("SNNC_PARALLEL_MICROSECONDS", "0")
 collect_ignore = ["test_build.py", "test_emulate.py", "test_sanitizers.py"] if SANITIZER else []
 """These are about tool chains, and load what they build into Python."""
+
+
+@pytest.fixture(scope="session")
+def sanitizer_flags() -> list[str]:
+    """Flags of a host program that a test compiles itself: the sanitizers' library must be loaded before the emulator's."""
+    return SANITIZER_FLAGS
 
 
 @pytest.fixture(scope="module", autouse=True)
