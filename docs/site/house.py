@@ -20,12 +20,12 @@ from stage import ROOT, link_package
 
 AREAS = ("api", "frontends", "backends", "compiler")
 COLOURS = {"api": "#dbe7f6", "frontends": "#fbe6c5", "backends": "#d9f0e3", "compiler": "#f3dcea"}
-READ = """
+PRINT_IMPORTS = """
 import grimp, json
 graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=None)
 print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
 """
-"""Program that prints the imports of the package as JSON; a separate process runs it."""
+"""Program that prints the imports between modules; it runs in a separate process, which sees only this checkout."""
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
 """Pixels of the picture: width of a box, gap between boxes, height of a box, and height of the lines between two rows."""
 PAGE = """# A map of the code
@@ -40,7 +40,7 @@ writes the picture and the tables from the imports in the code; import contracts
 
 
 def area_of(module: str) -> tuple[str, str]:
-    """Return the area of a module, and its package in that area."""
+    """The area of a module, and its package there."""
     parts = module.split(".")[1:]
     if parts[:1] and parts[0] in AREAS:
         return parts[0], parts[1] if len(parts) > 1 else "(package)"
@@ -48,15 +48,15 @@ def area_of(module: str) -> tuple[str, str]:
 
 
 def imports() -> list[tuple[str, str]]:
-    """Return all imports between modules of snnc in this checkout, as pairs (importing module, imported module)."""
+    """All imports between modules of snnc in this checkout."""
     with tempfile.TemporaryDirectory() as folder:
         link_package(Path(folder))
-        done = subprocess.run([sys.executable, "-P", "-c", READ], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-P", "-c", PRINT_IMPORTS], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
     return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
 
 
 def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
-    """Return the graph of packages: nodes are (area, package), edges lead to imported packages."""
+    """The packages, as (area, package), with an edge from each package to each package that it imports."""
     graph = nx.DiGraph()
     for a, b in found:
         one, other = area_of(a), area_of(b)
@@ -68,7 +68,7 @@ def packages(found: list[tuple[str, str]]) -> nx.DiGraph:
 
 
 def purpose(area: str, package: str) -> str:
-    """Return the first paragraph of a package's docstring, as Markdown."""
+    """The first paragraph of a package's docstring, as Markdown."""
     place = ROOT / area / package
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
@@ -76,7 +76,7 @@ def purpose(area: str, package: str) -> str:
 
 
 def levels(graph: nx.DiGraph) -> list[list[str]]:
-    """Return the packages of one area in rows, from the top: each package is above all packages that it imports."""
+    """The packages of one area by level: each package is above all packages that it imports."""
     height = {}
     for package in reversed(list(nx.lexicographical_topological_sort(graph))):
         height[package] = max((height[other] + 1 for other in graph.successors(package)), default=0)
@@ -84,7 +84,7 @@ def levels(graph: nx.DiGraph) -> list[list[str]]:
 
 
 def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
-    """Draw one area. Return its SVG elements and its height."""
+    """One area as SVG, and its height."""
     inside = nx.DiGraph()
     inside.add_nodes_from(package for f, package in graph if f == area)
     inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == area)
@@ -106,7 +106,7 @@ def drawn_area(area: str, graph: nx.DiGraph, left: float, top: float, width: flo
 
 
 def picture(graph: nx.DiGraph) -> str:
-    """Return the map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
+    """The map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
     wide = 1200.0
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
@@ -134,7 +134,7 @@ def picture(graph: nx.DiGraph) -> str:
 
 
 def page(graph: nx.DiGraph) -> str:
-    """Return the page, with a table for each area."""
+    """The page with a table for each area."""
     lines = [PAGE]
     for area in AREAS:
         lines += [f"## {area}", "", "| package | what it is | imports |", "|---|---|---|"]
