@@ -69,6 +69,7 @@ def _is_own_group(group: int) -> bool:
 
 
 def _user_name(user: int) -> str:
+    """Return the name of a user, or the number as text if no such user exists."""
     import pwd
 
     with suppress(KeyError):
@@ -77,6 +78,7 @@ def _user_name(user: int) -> str:
 
 
 def _group_name(group: int) -> str:
+    """Return the name of a group, or the number as text if no such group exists."""
     import grp
 
     with suppress(KeyError):

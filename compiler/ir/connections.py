@@ -48,6 +48,7 @@ def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
 
 
 def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLink]:
+    """Yield the connections behind an edge into a population: one, or one for each input of a Concat."""
     operation = graph.operation(edge.source)
 
     def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> PopulationLink:

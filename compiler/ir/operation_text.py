@@ -61,6 +61,7 @@ def _with_bias(text: str, operation: Operation) -> str:
 def _windows(
     kernel: Iterable[int], stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...], usual: tuple[int, ...]
 ) -> str:
+    """Return the size, stride, padding and dilation of windows as text; `usual` is the stride if none is set."""
     found = ["x".join(map(str, kernel))]
     found += [f"s{_numbers(stride or usual)}"]
     if any(any(pair) for pair in padding):
@@ -72,4 +73,5 @@ def _windows(
 
 
 def _numbers(values: tuple[int, ...]) -> str:
+    """Return one number if all are equal, else all of them."""
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))

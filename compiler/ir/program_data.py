@@ -101,6 +101,7 @@ def program_from_data(data: object, find: FindArray, loss: Loss | None, optimize
 
 
 def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+    """Return the program from data that were not checked before."""
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(
             f"a different version of snnc wrote the step program (format {str(data.get('version'))[:20]}; this one reads {VERSION})."

@@ -110,6 +110,7 @@ def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tup
 
 
 def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
+    """Return the result of :func:`value_and_gradient` for a term over the values of every step."""
     steps, batch, width = output.shape
     valid = np.broadcast_to(np.arange(steps)[:, None] < lengths, (steps, batch))
     if term.softmax:

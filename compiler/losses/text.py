@@ -53,6 +53,7 @@ def parse_composed(text: str) -> Composed:
 
 
 def _part(text: str) -> Composed:
+    """Return the loss described by one part of a sum: an optional factor, a name, and options."""
     found = _PART.fullmatch(text)
     if found is None:
         raise UnknownLossError(f"the loss {text!r} cannot be read; give a name with options, such as 'ce_count:classes=10'.")
@@ -67,6 +68,7 @@ def _part(text: str) -> Composed:
 
 
 def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
+    """Return the term with the name `key` and the options `own`; `text` is quoted in messages."""
     try:
         if key == "equation":
             if equation is None:

@@ -172,6 +172,7 @@ def checked_share(percent: Any, given: object) -> Share:
 
 
 def _amount(raw: Any, given: object) -> int | Share:
+    """Return a number of spikes or a share; `given`, the whole capacity, is quoted in messages."""
     value, share = split_share(raw)
     if isinstance(value, str):
         try:

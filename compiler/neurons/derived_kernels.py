@@ -70,6 +70,7 @@ def _deriving() -> str:
 
 
 def _read(path: Path) -> Kernel | None:
+    """Return the kernel stored in a file; None if the file does not exist or does not contain a kernel."""
     try:
         data = read_checked(path, LARGEST)
         return None if data is None else from_data(json.loads(data))

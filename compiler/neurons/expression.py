@@ -160,6 +160,7 @@ def _name(name: str) -> str:
 
 
 def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expression:
+    """Convert a node of Python's syntax tree; `depth` is its distance from the root."""
     if depth > MAX_DEPTH:
         raise EquationError(f"the expression is nested deeper than {MAX_DEPTH} levels.")
     match node:
@@ -189,6 +190,7 @@ def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expre
 
 
 def _finite(value: float) -> float:
+    """Return a constant as a float, or raise an EquationError if it is not finite."""
     try:
         number = float(value)
     except OverflowError:
@@ -211,6 +213,7 @@ def to_text(expression: Expression) -> str:
 
 
 def _text(expression: Expression, outer: int) -> str:
+    """Print an expression, in parentheses where an operator of the precedence `outer` around it requires them."""
     match expression:
         case Number(value):
             text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

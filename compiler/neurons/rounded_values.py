@@ -78,6 +78,7 @@ class _Rounding:
         return False
 
     def _kind(self, expression: Expression) -> int:
+        """Return the effect of the rounding on an expression."""
         match expression:
             case Symbol(name):
                 return self._kinds.get(name, _EXACT)
@@ -91,6 +92,7 @@ class _Rounding:
         return self._of_call(expression, arguments)
 
     def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
+        """Return the effect on a call, given the effects on its arguments."""
         worst = max(arguments, default=_EXACT)
         if worst == _EXACT or (call.function in _SPIKES and worst == _SIGNED):
             return _EXACT

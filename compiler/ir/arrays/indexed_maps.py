@@ -252,6 +252,7 @@ def _sparse(op: SparseProduct, sizes: _Sizes) -> IndexedMap:
 
 @_map.register
 def _convolution(op: Convolve, sizes: _Sizes) -> IndexedMap:
+    """Return the map of a convolution, with one bias for each channel."""
     positions = math.prod(op.windows.output)
     channels = sizes.outputs // positions
     grain = sizes.order.grain if sizes.order is not None and sizes.order.channels == channels else 1
@@ -287,6 +288,7 @@ def _elements(given: Shape | None, shape: Shape) -> Ints:
 
 @_map.register
 def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
+    """Return the map of a sum, mean or maximum over axes."""
     results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":

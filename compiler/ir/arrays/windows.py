@@ -137,6 +137,7 @@ def _pairs(name: str, padding: tuple[tuple[int, int], ...], dimensions: int) -> 
 
 
 def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
+    """Check that the groups divide the output channels, and that the weight fits the channels of the input."""
     outputs, inputs = operation.weight.shape[:2]
     groups = operation.groups
     if groups < 1 or outputs % groups:
