@@ -296,12 +296,12 @@ def wrong_value(where: str, wanted: str, value: object) -> GraphDataError:
 
 def json_object(value: object, where: str, keys: Collection[str]) -> dict[str, Any]:
     """Return `value` if it is an object with exactly these keys, else raise a GraphDataError."""
-    found = _mapping(value, where)
-    if set(found) != set(keys):
-        missing, unknown = sorted(set(keys) - set(found)), sorted(set(found) - set(keys))
+    data = _mapping(value, where)
+    if set(data) != set(keys):
+        missing, unknown = sorted(set(keys) - set(data)), sorted(set(data) - set(keys))
         what = f"lacks {', '.join(missing)}" if missing else f"contains the unknown {unknown[0][:60]!r}"
         raise GraphDataError(f"the description of the network is wrong: {where} {what}.")
-    return found
+    return data
 
 
 def _mapping(value: object, where: str) -> dict[str, Any]:

@@ -104,15 +104,15 @@ def run_halves(kinds: Halves) -> HalfOption | None:
     Trained weights are rounded already; rounding to the nearest does not change them.
     """
 
-    def chosen(own: frozenset[Half]) -> HalfNumbers | None:
-        rounds = "weights" in own, "states" in own
+    def chosen(of_layer: frozenset[Half]) -> HalfNumbers | None:
+        rounds = "weights" in of_layer, "states" in of_layer
         return HalfNumbers("nearest" if rounds[0] else None, states=rounds[1]) if any(rounds) else None
 
     if not kinds.only("weights", "states"):
         return None
     if not kinds.named:
         return chosen(kinds.default)
-    return HalfLayers(chosen(kinds.default), tuple((name, chosen(own)) for name, own in kinds.named.items()))
+    return HalfLayers(chosen(kinds.default), tuple((name, chosen(of_layer)) for name, of_layer in kinds.named.items()))
 
 
 def with_half_states(model: NeuronModel) -> NeuronModel:
@@ -248,15 +248,15 @@ def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:
     HalfRangeError
         A weight exceeds the range of float16.
     """
-    found, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
+    parameters, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
     chosen = [c for c in program.connections if "weights" in half.of(c.label, populations[c.target])]
     for weight in rounded_weights(program.parameters, chosen):
-        parameter = found[weight]
+        parameter = parameters[weight]
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
                 f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; omit precision, or "
                 "scale the weights."
             )
-        found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
-    return found
+        parameters[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
+    return parameters

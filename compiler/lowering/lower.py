@@ -260,7 +260,7 @@ def _kernel(
     surrogate: Surrogate,
     learnable: tuple[str, ...],
     trained: bool,
-    known: dict[object, Kernel],
+    kernels: dict[object, Kernel],
     half: frozenset[Half],
 ) -> Kernel:
     """Derive the kernel of a population, or reuse the kernel of an equal population; without training, it saves no values for an adjoint.
@@ -270,11 +270,11 @@ def _kernel(
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None, half & {"states", "history"})
-    if key not in known:
-        found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
-        found = through_statistics(found) if trained and is_batch_norm(model) else found
-        known[key] = _stored_as(found, half)
-    return known[key]
+    if key not in kernels:
+        kernel = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        kernel = through_statistics(kernel) if trained and is_batch_norm(model) else kernel
+        kernels[key] = _stored_as(kernel, half)
+    return kernels[key]
 
 
 def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:

@@ -66,11 +66,11 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` overlaid with `values`; tables are merged key by key."""
-    found = dict(base)
+    merged = dict(base)
     for key, value in values.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = {**found[key], **value} if both else value
-    return found
+        tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = {**merged[key], **value} if tables else value
+    return merged
 
 
 def target_from(values: Mapping[str, Any], where: str) -> Target:

@@ -133,14 +133,14 @@ def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tu
         module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the equations cannot be parsed: {error}. Write one 'name = expression' per line.") from None
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     for statement in module.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.append(Assignment(_name(name), _from_ast(value, 0, functions)))
+                assignments.append(Assignment(_name(name), _from_ast(value, 0, functions)))
             case _:
                 raise EquationError(f"line {statement.lineno} of the equations is not 'name = expression'.")
-    return tuple(found)
+    return tuple(assignments)
 
 
 def parse_expression(text: str) -> Expression:

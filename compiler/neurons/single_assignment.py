@@ -198,11 +198,11 @@ def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[A
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}
-    kept: list[Assignment] = []
+    remaining: list[Assignment] = []
     for assignment in listed:
         value = substitute(assignment.value, values)
         if assignment.target in names and reads[assignment.target] == 1:
             values[assignment.target] = value
         else:
-            kept.append(Assignment(assignment.target, value))
-    return tuple(kept)
+            remaining.append(Assignment(assignment.target, value))
+    return tuple(remaining)

@@ -78,14 +78,14 @@ class _Search:
 
     def recomputed(self, stored: Collection[str]) -> frozenset[str]:
         """Return the values that the adjoint recomputes."""
-        found: set[str] = set()
+        names: set[str] = set()
         todo = list(self.needed)
         while todo:
             name = todo.pop()
-            if name not in found and not self._is_stored(name, stored):
-                found.add(name)
+            if name not in names and not self._is_stored(name, stored):
+                names.add(name)
                 todo.extend(self._operands[name])
-        return frozenset(found)
+        return frozenset(names)
 
     def _count(self, stored: frozenset[str]) -> tuple[int, int]:
         return len(stored), sum(n not in self.equations.states for n in stored)

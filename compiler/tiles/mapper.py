@@ -164,10 +164,10 @@ def make_plan(
     arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}}
     clocks = estimates.clocks if estimates is not None and placer is None else None
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
-    known = clocks.plan(known_arguments, target) if clocks and known_arguments else None
-    if known is not None:
-        return known
-    found, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
+    known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None
+    if known_plan is not None:
+        return known_plan
+    searches, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
@@ -176,7 +176,7 @@ def make_plan(
         if clocks and known_arguments:
             clocks.add(known_arguments, plan)
         return plan
-    raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
+    raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
 
 
 def _run_searches(
@@ -194,15 +194,15 @@ def _run_searches(
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.found))
-    found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
+    searches = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return found, _fastest_given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
-    candidates = estimate.candidates if estimate is not None and resumed else _candidates(found, request)
+        return searches, _fastest_given(searches, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+    candidates = estimate.candidates if estimate is not None and resumed else _candidates(searches, request)
     fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
         estimates.record(_populations(request), fastest.cycles())
-        estimates.add(QuickEstimate(arguments, found, candidates))
-    return found, fastest
+        estimates.add(QuickEstimate(arguments, searches, candidates))
+    return searches, fastest
 
 
 def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:

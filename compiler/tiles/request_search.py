@@ -44,11 +44,11 @@ def quick_searches(request: MappingRequest) -> list[Search]:
 
 def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
     """Return the searches of `request`; if nothing fits, those with packed rows of weights if they come closer to fitting."""
-    found = search(request)
-    if any_fits(found) or not able or not _may_pack(request):
-        return found
+    unpacked = search(request)
+    if any_fits(unpacked) or not able or not _may_pack(request):
+        return unpacked
     packed = search(replace(request, packed=True))
-    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(unpacked) else unpacked
 
 
 def any_fits(found: Iterable[Search]) -> bool:
@@ -79,16 +79,16 @@ def _may_pack(request: MappingRequest) -> bool:
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search without segments and, if nothing fits, with segments; data stay on the tiles if they fit, unless streaming is faster."""
-    found = _searches(request, strategy, placer, quick=quick)
-    if any_fits(found) or strategy != SNNC:
-        return found
+    whole = _searches(request, strategy, placer, quick=quick)
+    if any_fits(whole) or strategy != SNNC:
+        return whole
     rerun: list[Search] = []
     for way in request.streaming_choices():
-        if all(search.too_big_after_sequence for search in rerun or found):
+        if all(search.too_big_after_sequence for search in rerun or whole):
             break
         if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
             rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
-    return _fastest_way(rerun) or rerun or found
+    return _fastest_way(rerun) or rerun or whole
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:

@@ -200,11 +200,11 @@ def _cached_map(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> In
     return _sorted(_reordered(_map(op, sizes), before, sizes.order))
 
 
-def _reordered(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
+def _reordered(entries: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
     """Renumber values by their positions in the orders; the source of biases remains the last."""
     if before is not None:
-        found = replace(found, source=np.append(before.places(), found.inputs)[found.source])
-    return found if after is None else replace(found, target=after.places()[found.target])
+        entries = replace(entries, source=np.append(before.places(), entries.inputs)[entries.source])
+    return entries if after is None else replace(entries, target=after.places()[entries.target])
 
 
 def _sorted(found: IndexedMap) -> IndexedMap:

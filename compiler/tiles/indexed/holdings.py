@@ -160,11 +160,11 @@ def _bytes(array: Ints | Floats) -> bytes:
 def measure(cutter: Cutter, neurons: int) -> Profile:
     """Measure the tables of a population of `neurons` neurons, for several group sizes and a sample of the groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
-    found = []
+    largest = []
     for size in sizes:
         number = -(-neurons // int(size))
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
         first = chosen * size
         measured = amounts(cutter(first, np.minimum(size, neurons - first)))
-        found.append([float(measured[name].max()) for name in AMOUNTS])
-    return Profile(sizes, np.array(found).T)
+        largest.append([float(measured[name].max()) for name in AMOUNTS])
+    return Profile(sizes, np.array(largest).T)

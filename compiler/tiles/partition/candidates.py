@@ -75,9 +75,9 @@ class Candidates:
 
     def partition(self, part: Ints) -> Partition:
         """Return the partition that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
-        mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
-        places = {name: self._places(part[some], some) for name, some in mine.items()}
-        return Partition({name: part[some] for name, some in mine.items()}, places)
+        neurons_of = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
+        places = {name: self._places(part[some], some) for name, some in neurons_of.items()}
+        return Partition({name: part[some] for name, some in neurons_of.items()}, places)
 
     def _places(self, part: Ints, some: slice) -> Ints:
         """Return the position of each neuron of a population in its part."""

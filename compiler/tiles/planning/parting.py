@@ -87,19 +87,19 @@ class NetworkPartitioner:
 
     def hypergraph(self) -> Hypergraph:
         """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
-        found = self.candidates
-        assert found is not None
-        rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
-        return found.hypergraph(rates, self._work(found, rates))
+        candidates = self.candidates
+        assert candidates is not None
+        rates = {name: _rate(self.program, name, self.activity) for name in candidates.sizes}
+        return candidates.hypergraph(rates, self._work(candidates, rates))
 
     def partition(self, parts: int, by: Partitioner | None = None) -> Partition:
         """Cut the network into `parts` parts."""
-        found = self.candidates
-        assert found is not None
+        candidates = self.candidates
+        assert candidates is not None
         if parts == 1:
-            return found.partition(np.zeros(found.neurons, dtype=np.int64))
+            return candidates.partition(np.zeros(candidates.neurons, dtype=np.int64))
         graph = self.hypergraph()
-        return found.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+        return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
         """Lower the network in the parts of `partition`.
@@ -223,9 +223,9 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
     """Return the network cut into the number of parts that the user requested."""
-    found = parter.candidates
-    if found is None or number > found.neurons:
-        what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
+    candidates = parter.candidates
+    if candidates is None or number > candidates.neurons:
+        what = "no population has sparse connections" if candidates is None else f"{candidates.neurons} neurons have sparse connections"
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")
     try:
         return parter.apply(parter.partition(number))
@@ -261,17 +261,17 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
     """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
-    random, found = np.random.default_rng(0), {}
+    random, of_parts = np.random.default_rng(0), {}
     for of, counted in counts.items():
-        mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
-        cut = {name: index for name, index in mine.items() if index is not None}
-        found.update({name: counted for name in mine if name not in cut})
+        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+        cut = {name: index for name, index in places.items() if index is not None}
+        of_parts.update({name: counted for name in places if name not in cut})
         rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
         drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends
-        found.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
-    return found
+        of_parts.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+    return of_parts
 
 
 def _peak(whole: int, share: float, width: int) -> int:
