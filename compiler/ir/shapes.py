@@ -97,9 +97,9 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
     return shapes
 
 
-def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) -> Shape | None:
-    """Return the shape of a node, given the shapes `found` of ports; None if those of its sources are not known yet."""
-    shapes = {e.target_port: found[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in found}
+def _derived(graph: Graph, name: str, derived: Mapping[tuple[str, str], Shape]) -> Shape | None:
+    """Return the shape of a node, given the shapes of ports that are `derived` so far; None if those of its sources are not."""
+    shapes = {e.target_port: derived[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in derived}
     if not shapes:
         return None
     source = next(iter(shapes.values()))

@@ -205,15 +205,15 @@ def half_deltas(program: StepProgram, half: Halves) -> tuple[BackwardOp, ...]:
     return tuple(replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target in chosen else op for op in program.backward)
 
 
-def check_past(found: bool, program: StepProgram) -> None:
-    """Raise an error if no value of the history of `program` can be rounded, that is, if `found` is false.
+def check_past(any_rounded: bool, program: StepProgram) -> None:
+    """Raise an error if no value of the history of `program` can be rounded, that is, if `any_rounded` is false.
 
     Raises
     ------
     NothingRoundedError
         No value can be rounded.
     """
-    if not found:
+    if not any_rounded:
         raise NothingRoundedError(
             f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
             "backward pass; omit precision."

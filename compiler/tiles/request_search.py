@@ -51,19 +51,19 @@ def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest]
     return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(unpacked) else unpacked
 
 
-def any_fits(found: Iterable[Search]) -> bool:
+def any_fits(searches: Iterable[Search]) -> bool:
     """Return whether any search has a placement that fits."""
-    return any(search.best is not None for search in found)
+    return any(search.best is not None for search in searches)
 
 
-def smallest_misfit(found: Sequence[Search]) -> Search:
+def smallest_misfit(searches: Sequence[Search]) -> Search:
     """Return the search whose smallest misfit needs the fewest bytes."""
-    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
+    return min(searches, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def bytes_needed(found: Sequence[Search]) -> int:
+def bytes_needed(searches: Sequence[Search]) -> int:
     """Return the bytes of tile memory with which the search that comes closest to fitting would fit."""
-    nearest = smallest_misfit(found)
+    nearest = smallest_misfit(searches)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
@@ -119,10 +119,10 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     )
 
 
-def _fastest_way(found: Sequence[Search]) -> list[Search]:
+def _fastest_way(searches: Sequence[Search]) -> list[Search]:
     """Return the searches with the fastest choice of streamed data, including transfers from the host."""
-    best = min((search for search in found if search.best is not None), key=_time, default=None)
-    return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
+    best = min((search for search in searches if search.best is not None), key=_time, default=None)
+    return [] if best is None else [search for search in searches if search.problem.streamed == best.problem.streamed]
 
 
 def _time(search: Search) -> float:

@@ -207,18 +207,18 @@ def _reordered(entries: IndexedMap, before: ChannelOrder | None, after: ChannelO
     return entries if after is None else replace(entries, target=after.places()[entries.target])
 
 
-def _sorted(found: IndexedMap) -> IndexedMap:
-    order = np.lexsort((found.target, found.source))
-    return replace(found, source=found.source[order], target=found.target[order], weight=found.weight[order])
+def _sorted(entries: IndexedMap) -> IndexedMap:
+    order = np.lexsort((entries.target, entries.source))
+    return replace(entries, source=entries.source[order], target=entries.target[order], weight=entries.weight[order])
 
 
-def _with_bias(found: IndexedMap, size: int, each: Ints) -> IndexedMap:
+def _with_bias(entries: IndexedMap, size: int, each: Ints) -> IndexedMap:
     """Add a bias entry for every target; `each` is the index of its bias element."""
     return replace(
-        found,
-        source=np.concatenate([found.source, np.full(len(each), found.inputs)]),
-        target=np.concatenate([found.target, np.arange(len(each))]),
-        weight=np.concatenate([found.weight, found.weights + each]),
+        entries,
+        source=np.concatenate([entries.source, np.full(len(each), entries.inputs)]),
+        target=np.concatenate([entries.target, np.arange(len(each))]),
+        weight=np.concatenate([entries.weight, entries.weights + each]),
         biases=size,
     )
 

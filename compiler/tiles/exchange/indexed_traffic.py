@@ -208,12 +208,12 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
                 yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
 
 
-def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
+def _estimated_work(layout: Layout, weights: Ownership) -> tuple[Ints, int, int, int]:
     """Return the tiles of owners, and estimates of `elements`, `pieces` and `values` of :class:`OwnedWork` for one owner."""
-    where, elements = found.target, found.indexed.owned
+    where, elements = weights.target, weights.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())
-    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    values = float(np.sum(layout.holdings(layout.problem.by_id[weights.link.target])(weights.indexed, "target").total["size"]))
     touched = min(values / groups * owners / elements + 1, owners)
     tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
     return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

@@ -22,6 +22,7 @@ TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
 JUDGED: Final = "update: loss scale"
+"""Names of the supersteps: squares, their sums by tile, by chip and in total, and the test whether the gradients are finite."""
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:

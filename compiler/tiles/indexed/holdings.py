@@ -109,12 +109,12 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
     return rows, runs, values
 
 
-def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
+def held_exactly(indexed: dict[str, Any], groups: Ints) -> TableAmounts:
     """Return the sizes for each tile, given the sizes for each group, tile by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
-        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
-        {name: np.add.reduceat(values, start) for name, values in found.items()},
+        {name: np.maximum.reduceat(values, start) for name, values in indexed.items()},
+        {name: np.add.reduceat(values, start) for name, values in indexed.items()},
     )
 
 

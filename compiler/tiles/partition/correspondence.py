@@ -143,17 +143,17 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
     return part.output_buffers.get(port)
 
 
-def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
+def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
     """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
-    piece = found.populations.get(label)
+    piece = cut.populations.get(label)
     of = label if piece is None else piece.whole
     return next(f"{p.id}_{end}" for p in whole.populations if p.label == of)
 
 
-def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
-    """Find the counterparts in `whole` of the names of `split`, which is ``found.graph`` lowered to a program."""
+def correspond(whole: StepProgram, split: StepProgram, cut: Split) -> Correspondence:
+    """Find the counterparts in `whole` of the names of `split`, which is ``cut.graph`` lowered to a program."""
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}
@@ -162,15 +162,15 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
         return PlaceInWhole(names[label], None) if piece is None else PlaceInWhole(names[piece.whole], piece.index)
 
     parameters = {
-        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, found), None)
+        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, cut), None)
         if is_window_value(p.name)
-        else place(by_label, p.label, found.parameters.get(p.label))
+        else place(by_label, p.label, cut.parameters.get(p.label))
         for p in split.parameters.values()
     }
-    outputs = {o.id: place(output_ids, o.label, found.outputs.get(o.label)) for o in split.outputs}
+    outputs = {o.id: place(output_ids, o.label, cut.outputs.get(o.label)) for o in split.outputs}
     populations, buffers = {}, {}
     for info in split.populations:
-        piece = found.populations.get(info.label)
+        piece = cut.populations.get(info.label)
         of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
         populations[info.id] = PlaceInWhole(of.id, index)
         buffers.update({own: PlaceInWhole(of.output_buffers[port], index) for port, own in info.output_buffers.items()})

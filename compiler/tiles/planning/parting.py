@@ -111,20 +111,20 @@ class NetworkPartitioner:
         """
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
-    def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
+    def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
         """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
-        each = np.zeros(found.neurons)
-        for name, first in found.first.items():
-            mine, id_ = slice(first, first + found.sizes[name]), layers[name].id
+        cycles = np.zeros(candidates.neurons)
+        for name, first in candidates.first.items():
+            neurons, id_ = slice(first, first + candidates.sizes[name]), layers[name].id
             kinds = [costs[f"{kind}.{id_}"] for kind in ("forward", "backward") if f"{kind}.{id_}" in costs]
             mean = float(np.mean(rates[name]))
-            each[mine] += sum(cost.neuron + mean * (cost.single + cost.value) * found.fan_in[mine] for cost in kinds)
+            cycles[neurons] += sum(cost.neuron + mean * (cost.single + cost.value) * candidates.fan_in[neurons] for cost in kinds)
             back = costs.get(f"source_gradient.{id_}")
             if back is not None:
-                each[mine] += (back.single + back.value) * found.fan_out[mine]
-        return np.maximum(each, 1.0)
+                cycles[neurons] += (back.single + back.value) * candidates.fan_out[neurons]
+        return np.maximum(cycles, 1.0)
 
 
 def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:

@@ -77,8 +77,8 @@ def _map_graph(
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
 
-    def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
-        return given(some, activity=spikes, quick=quick)
+    def mapper(variant: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
+        return given(variant, activity=spikes, quick=quick)
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
         return map_orders(program, mapper, activity, common)

@@ -1,4 +1,7 @@
-"""Distribution of the samples of each source to relays on tiles."""
+"""Distribution of the samples of each source to relays.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 

@@ -184,9 +184,9 @@ class Search:
                         return self
         return self
 
-    def run_placements(self, found: Iterable[Placement]) -> Search:
+    def run_placements(self, placed: Iterable[Placement]) -> Search:
         """Price the placements, with relays near their sources and, if none fits, anywhere."""
-        candidates = list(found)
+        candidates = list(placed)
         if not self._price_all(candidates, local_relays=True):
             self._price_all(candidates, local_relays=False)
         return self
@@ -302,10 +302,10 @@ class Search:
             if self._price_promising(candidates, least, local_relays=True) or self._price_promising(candidates, least, local_relays=False):
                 break
 
-    def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
+    def _price_promising(self, candidates: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
         """Price the placements that may be faster than the best one; return whether any placement fits, or is too slow to be priced."""
         done = False
-        for placement in found:
+        for placement in candidates:
             bound = least[id(placement)]
             if bound >= min(self.cycles(), self.limit):
                 done = True
@@ -355,8 +355,8 @@ class Search:
             self._known[part.batch, even] = choices(part, even=even)
         return self._known[part.batch, even]
 
-    def _price_all(self, found: Sequence[Placement], *, local_relays: bool) -> bool:
-        fits = [self.price(placement, local_relays=local_relays) is not None for placement in found]
+    def _price_all(self, candidates: Sequence[Placement], *, local_relays: bool) -> bool:
+        fits = [self.price(placement, local_relays=local_relays) is not None for placement in candidates]
         return any(fits)
 
 
@@ -375,14 +375,14 @@ def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:
     return [choice for choice in options if choice.cut.replicas == replicas]
 
 
-def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the assumed ratio of exact to estimated cycles of a placement, by the most similar placement of those with a `known` ratio.
+def _error(placement: Placement, ratios: Sequence[tuple[Placement, float]]) -> float:
+    """Return the assumed ratio of exact to estimated cycles of a placement: that of the most similar placement in `ratios`.
 
     The less similar the two placements are, the closer the result is to 1.
     """
-    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in ratios]
     most = int(np.argmax(alike)) if alike else 0
-    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+    return 1 + float(alike[most]) * (ratios[most][1] - 1) if alike else 1.0
 
 
 def _learned(layer: Layer) -> object:
