@@ -1,4 +1,8 @@
-"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights."""
+"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights.
+
+With segments, tiles store the history of one stretch of iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
+step's spikes, or one bit for each neuron. Packed rows need less exchange code, because a source tile then receives them in few pieces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile."""
+"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile.
+
+A block is the neurons and samples that one worker processes. It reads the events of a step from windows, lists of ids of a fixed size.
+"""
 
 from __future__ import annotations
 

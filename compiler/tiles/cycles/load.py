@@ -1,4 +1,8 @@
-"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration."""
+"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
+
+In a superstep, all tiles compute and then wait for the slowest one. A vertex is an instance of a codelet on a tile, which one of the tile's
+workers (hardware threads) runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
+"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile.
+
+An indexed map is a connection that is not dense, such as a convolution, as a list of (source, target, weight). A tile has tables with the
+entries of its own neurons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample."""
+"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample.
+
+A score is a statistic of an output over time, such as its number of spikes.
+"""
 
 from __future__ import annotations
 

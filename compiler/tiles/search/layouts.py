@@ -1,4 +1,7 @@
-"""Layouts: placements of populations, with relays and losses distributed over the tiles."""
+"""Layouts: placements of populations, with relays and losses distributed over the tiles.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 
