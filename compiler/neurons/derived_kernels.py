@@ -57,13 +57,13 @@ def cached_kernel(
 
 def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
     names = [model.inputs, model.outputs, tuple(model.states), tuple(model.parameters), tuple(learnable), tuple(ports)]
-    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving(), version("sympy")])
+    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
 def _deriving() -> str:
-    total = hashlib.sha256()
+    total = hashlib.sha256(version("sympy").encode())
     for name in _DERIVING:
         total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return total.hexdigest()

@@ -110,7 +110,8 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
         for index, (tile, last) in enumerate(zip(tiles.tolist(), ends.tolist(), strict=True)):
             first = last - int(source.neurons[index])
-            begin, end = (int(np.searchsorted(target_ends, edge, side=side)) for edge, side in ((first, "right"), (last, "left")))
+            begin = int(np.searchsorted(target_ends, first, side="right"))
+            end = int(np.searchsorted(target_ends, last, side="left"))
             for other in range(begin, end + 1):
                 common = min(last, int(target_ends[other])) - max(first, int(target_ends[other] - target.neurons[other]))
                 if int(origin[other]) == tile:
