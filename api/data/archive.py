@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,10 @@ _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 """Function that reads the header of an npy file, by version of the format."""
+_TRIES: Final = 10
+"""Attempts to parse a header."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
             raise DataFileError(f"{str(self._path)!r}: {name!r} contains records; save plain arrays of numbers.")
-        shape, _, dtype = _HEADERS[version](stream)
+        shape, _, dtype = parsed(_HEADERS[version], stream)
         if dtype.hasobject:
             raise PickledArrayError(f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
         if any(not isinstance(n, int) or n < 0 for n in shape):
@@ -119,7 +124,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 f"bytes, but this machine has {memory:,}; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
-            return np.lib.format.read_array(stream, allow_pickle=False)
+            return parsed(partial(np.lib.format.read_array, allow_pickle=False), stream)
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
@@ -139,6 +144,21 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     def _damaged(self, error: Exception) -> DataFileError:
         reason = str(error).split("\n")[0][:200].rstrip(".") or "it ends too early"
         return DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {reason}.")
+
+
+def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
+    """Call a function of NumPy that parses a header; repeat it if another thread disturbed CPython's parser.
+
+    In CPython before 3.11.8 and 3.12.2, ``ast.literal_eval`` may raise SystemError if several threads call it at once:
+    https://github.com/python/cpython/issues/106905.
+    """
+    start = stream.tell()
+    for _ in range(_TRIES - 1):
+        try:
+            return parse(stream)
+        except SystemError:
+            stream.seek(start)
+    return parse(stream)
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
