@@ -67,9 +67,14 @@ def _is_unchanged(before: Graph, after: Graph) -> bool:
     return (
         before.steps == after.steps
         and before.edges == after.edges
-        and all(_same_objects(*mappings) for mappings in ((before.state_inputs, after.state_inputs), (before.idle_inputs, after.idle_inputs)))
-        and _same_objects(*({name: graph.operation(name) for name in graph.nx} for graph in (before, after)))
+        and _same_objects(before.state_inputs, after.state_inputs)
+        and _same_objects(before.idle_inputs, after.idle_inputs)
+        and _same_objects(_operations(before), _operations(after))
     )
+
+
+def _operations(graph: Graph) -> dict[str, object]:
+    return {name: graph.operation(name) for name in graph.nx}
 
 
 def _same_objects(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
