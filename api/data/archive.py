@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
@@ -117,7 +117,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         return shape, dtype
 
     def _load(self, member: _Member, name: str) -> npt.NDArray[Any]:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = machine_memory()
         if member.bytes > memory:
             raise MemoryShortError(
                 f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "

@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.errors import DataFileError, DataFormatError, MemoryShortError
 
 
@@ -54,7 +55,7 @@ def check_memory(count: int, path: Path, what: str) -> None:
     MemoryShortError
         The bytes exceed the machine's memory.
     """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if count > memory:
         raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {memory:,}.")
 
