@@ -52,7 +52,9 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
     """
     declared = node.fields.get("input_shape")
     if declared is not None and declared.size and tuple(declared.reshape(-1).tolist()) != entering[1:]:
-        raise NirShapeError(f"{_text(node)} declares the input_shape {declared.reshape(-1).tolist()}, but {list(entering)} arrives.")
+        raise NirShapeError(
+            f"{_text(node)} declares the input_shape {declared.reshape(-1).tolist()}, but its input has the shape {list(entering)}."
+        )
     try:
         return output_shape(node.path, window_operation(node), entering)
     except (WindowError, ChannelError) as error:

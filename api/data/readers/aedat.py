@@ -68,9 +68,9 @@ def index_of(path: Path) -> AedatIndex:
             head = np.frombuffer(exactly(stream, _HEADER.itemsize, path, "the header of a packet"), _HEADER)[0]
             size, capacity, number = int(head["size"]), int(head["capacity"]), int(head["number"])
             if size < 1 or capacity < 0 or not 0 <= number <= capacity:
-                raise damaged(path, at, f"a packet declares {number} of {capacity} events of {size} bytes")
+                raise damaged(path, at, f"a packet declares {number} events of {size} bytes, and a capacity of {capacity} events")
             if stream.tell() + size * capacity > end:
-                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has {end - stream.tell():,} more")
+                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has only {end - stream.tell():,} more")
             if head["kind"] == _POLARITY and number:
                 if size != _EVENT.itemsize:
                     raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")

@@ -42,7 +42,7 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
     check_memory(count, path, what)
     remaining = os.fstat(stream.fileno()).st_size - at
     if remaining < count:
-        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has {max(remaining, 0):,} more")
+        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has only {max(remaining, 0):,} more")
     return stream.read(count)
 
 
@@ -56,7 +56,7 @@ def check_memory(count: int, path: Path, what: str) -> None:
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if count > memory:
-        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {memory:,}.")
+        raise MemoryShortError(f"{what} of {str(path)!r} needs {count:,} bytes, but this machine has {memory:,} bytes of memory.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:

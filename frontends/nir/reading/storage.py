@@ -171,8 +171,8 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file only {self.size:,} bytes: "
-                "its values were never written. Write the file again."
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file has only {self.size:,} bytes, so "
+                "the values were never written. Write the file again."
             )
         self.bytes -= count * width
         if dataset.chunks and count:
