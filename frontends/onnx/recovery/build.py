@@ -87,6 +87,7 @@ class BuildPlan:
     states: Mapping[int, States]
     start: Start
     visible: set[int]
+    """Classes that are outputs of populations; see :func:`visible_classes`."""
 
 
 class _GraphBuilder:
@@ -260,7 +261,7 @@ def build(plan: BuildPlan) -> TracedGraph:
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
-    """Return the classes in populations that other nodes or results read."""
+    """Return the classes that are outputs of populations: those that other groups or results read, or else the last of a group."""
     found: set[int] = set()
     for cls in groups.order:
         own_group = groups.group.get(cls)
