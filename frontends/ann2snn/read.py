@@ -177,7 +177,21 @@ def _check_classes(softmax: Node, where: str) -> None:
 
 @dataclass
 class _ReluGraphBuilder:
-    """A graph under construction; each node of the file becomes one operation."""
+    """A graph under construction; each node of the file becomes one operation.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    origins
+        Place in the file of each node, by id.
+    batch
+        Number of samples of the file's inputs.
+    reserved
+        Names of inputs and outputs, which no other operation may have.
+    named
+        Node of the file by population.
+    """
 
     graph: Graph
     origins: Mapping[int, str]
@@ -185,6 +199,7 @@ class _ReluGraphBuilder:
     reserved: frozenset[str]
     named: dict[str, str] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
+    """Operation in the graph by node id."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:

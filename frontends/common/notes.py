@@ -59,7 +59,7 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array that the file does not store elsewhere as JSON types."""
+    """Return, as JSON types, an array that the file does not store elsewhere."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
