@@ -13,7 +13,9 @@ from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import NirNode
 
 _RANK: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
+"""Number of spatial axes by type of node."""
 _MAX: Final = 2**31 - 1
+"""Largest accepted stride, dilation, padding, kernel size or number of groups."""
 
 
 def window_operation(node: NirNode) -> Conv | Pool:

@@ -16,6 +16,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
 
 _MAX_PIECES: Final = 4096
+"""Maximum number of slices into which one operator divides an axis."""
 
 
 def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:

@@ -15,6 +15,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool
 
 _MAX_BLOCKS: Final = 256
+"""Maximum number of blocks of a product, each of which becomes a matrix product of its own."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -14,6 +14,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
 
 _MAX_GATHERED: Final = 4096
+"""Maximum number of scattered entries that one operator gathers, each by a slice of its own."""
 
 
 def _constant(call: OperatorCall) -> list[Value]:

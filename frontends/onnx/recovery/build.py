@@ -94,6 +94,25 @@ class _GraphBuilder:
     """A graph under construction, and the port that provides the value of each class.
 
     Classes are those of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`).
+
+    Attributes
+    ----------
+    plan, step
+        The plan, and its step.
+    graph
+        The graph.
+    places
+        Port by class.
+    named
+        Equations by group.
+    traces
+        States and outputs of the populations.
+    pending
+        Requested edges: operand, target, target port, and the shape that the target reads (None: any).
+    shaped
+        Node that reshapes the values of a port, by port, delay and shape.
+    count
+        Number of the last name from :meth:`fresh`, by base.
     """
 
     def __init__(self, plan: BuildPlan) -> None:
