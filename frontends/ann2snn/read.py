@@ -33,6 +33,7 @@ _BATCHES: Final = (3, 1)
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
+"""Maximum difference between an output of the network and of the file, as a share of its largest value."""
 
 
 @dataclass(frozen=True)

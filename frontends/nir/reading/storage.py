@@ -20,6 +20,7 @@ MAX_BYTES: Final = 2**31
 MAX_MEMBERS: Final = 20_000
 """Maximum number of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
+"""Maximum number of edges of a graph."""
 MAX_TEXT: Final = 4_096
 """Maximum size of a name in bytes."""
 MAX_CHUNKS: Final = 2**18

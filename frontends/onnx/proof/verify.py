@@ -125,7 +125,9 @@ class _Network:
             raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; they must share one batch size.")
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
+        """Values of each output, step by step."""
         self._fixed: dict[str, Array] = {}
+        """Inputs without time axis, by name."""
         self._runner: GraphRunner | None = None
         self.ports: Mapping[tuple[str, str], Array] = {}
 

@@ -27,6 +27,7 @@ from snnc.frontends.onnx.errors import (
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
 
 MAX_FILE: Final = 2**31
+"""Maximum size of a file in bytes."""
 OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
