@@ -100,8 +100,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         found = _Member(info, shape, dtype)
         if found.bytes != stored:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
-                f"contains {stored:,}; write the archive again."
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, but "
+                f"contains {stored:,} bytes; write the archive again."
             )
         return found
 
@@ -121,7 +121,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         if member.bytes > memory:
             raise MemoryShortError(
                 f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
-                f"bytes, but this machine has {memory:,}; give fewer samples or steps."
+                f"bytes, but this machine has {memory:,} bytes of memory; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
             return parsed(partial(np.lib.format.read_array, allow_pickle=False), stream)

@@ -93,7 +93,9 @@ class NpyRows:
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
             raise damaged(
-                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, but the file has {end - at:,}"
+                path,
+                min(at + needed, end),
+                f"the array {list(shape)} of {dtype} needs {needed:,} bytes, but the file contains {end - at:,} bytes of data",
             )
         return cls(path, at, shape, dtype)
 
