@@ -69,7 +69,7 @@ private:
   PreparedWeights prepare(WholeUse use, Factors factors) {
     prepared.resize(prepared_bytes(use, factors, inputs, outputs) / sizeof(std::uint32_t));
     const PreparedWeights found{use, factors, inputs, outputs, prepared.data()};
-    prepare_weights(found, {weights.data(), inputs, outputs});
+    prepare_weights({{found, {weights.data(), inputs, outputs}}});
     return found;
   }
   DenseSums sums() const { return {results.data(), nullptr, false}; }
