@@ -57,7 +57,7 @@ def test_the_files_that_always_run_are_of_the_corpus():
     assert set(EVERY_KIND) <= {*ONNX, *test_nir_corpus.GOOD}
 
 
-def compare(program, runs):
+def compare(program, runs, opened=opened):
     with opened(program) as engine:
         session, reference = BackendSession(engine, program), BackendSession(ReferenceEngine(program), program)
         for feeds, states in runs:
@@ -67,9 +67,8 @@ def compare(program, runs):
                 test_onnx_corpus.check(found[name], value)
 
 
-@pytest.mark.parametrize("name", kinds_first(ONNX))
-def test_onnx_files_give_the_outputs_of_the_reference(name):
-    graph, z = load(test_onnx_corpus.path_of(name)), np.load(test_onnx_corpus.CORPUS / f"{name}.npz")
+def onnx_runs(graph, z):
+    """Return the stored inputs of a file, each with the initial states."""
     runs = []
     for prefix in ("", "alt_"):
         feeds = {k[len(prefix) + 3 :]: z[k] for k in z.files if k.startswith(prefix + "in_")}
@@ -77,7 +76,13 @@ def test_onnx_files_give_the_outputs_of_the_reference(name):
         if feeds:
             known = {i: a for i, a in feeds.items() if i in graph.nx}
             runs.append((known, states | {i: a for i, a in feeds.items() if i in graph.state_inputs}))
-    compare(lower(graph), runs)
+    return runs
+
+
+@pytest.mark.parametrize("name", kinds_first(ONNX))
+def test_onnx_files_give_the_outputs_of_the_reference(name):
+    graph, z = load(test_onnx_corpus.path_of(name)), np.load(test_onnx_corpus.CORPUS / f"{name}.npz")
+    compare(lower(graph), onnx_runs(graph, z))
 
 
 @pytest.mark.parametrize("name", kinds_first(test_nir_corpus.GOOD))
