@@ -5,6 +5,7 @@ import pytest
 from cpu_projects import (
     assert_initial_values_are_forgotten,
     assert_runs_and_trains_like_the_reference,
+    assert_same_training,
 )
 from cuda_projects import CASES, SPLIT, opened, program_of
 from poplar_projects import hostile
@@ -31,6 +32,16 @@ def test_a_recurrence_without_a_core_runs_as_a_feedback():
         engine._setting("clusters", 0)
         assert_runs_and_trains_like_the_reference(engine, program, SPLIT)
         assert "teams of blocks" in engine.profile().values()
+
+
+def test_teams_that_follow_a_core_read_the_weights_of_the_last_update():
+    """A core reads the weights themselves; copies are made when teams of blocks run instead."""
+    program = program_of("recurrent")
+    with opened(program, 2, 8) as engine:
+        for clusters in (1, 0, 1, 0):
+            engine._setting("clusters", clusters)
+            assert_same_training(engine, program, updates=2, tolerance=SPLIT)
+            assert ("teams of blocks" in engine.profile().values()) == (clusters == 0)
 
 
 def test_names_that_would_be_code_are_data_and_initial_values_are_forgotten_afterwards():
