@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import test_nir_corpus
 import test_onnx_corpus
+from corpus_programs import EVERY_KIND, ONNX, compare, onnx_runs
 from cuda_projects import opened
-from test_cpu_corpus import EVERY_KIND, ONNX, compare, onnx_runs
 
 from snnc.compiler.lowering.lower import lower
 from snnc.frontends.load import load
