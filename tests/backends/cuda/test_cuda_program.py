@@ -61,7 +61,7 @@ def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, m
 
 
 @pytest.mark.representative("core")
-@pytest.mark.parametrize("kind", ["core", "convolutional", "feedback"])
+@pytest.mark.parametrize("kind", ["core", "convolutional", "feedback", "learnable", "sparse_recurrent"])
 def test_the_bits_do_not_depend_on_the_number_of_multiprocessors(kind, tmp_path, monkeypatch):
     program = stacked(40, 48) if kind == "core" else program_of(kind)
     folder, found = emit_cuda(program, tmp_path / "project"), []
