@@ -131,7 +131,8 @@ inline By products_by() {
 #if defined(SNNC_ON_HOST)
   // One whole strip and one partial strip, and more depths than in a turn.
   constexpr int ROWS = 70, INPUTS = 70, OUTPUTS = 36;
-  const int device = 0;
+  // A check with warpgroups is another device.
+  const int device = may_have_groups() ? 1 : 0;
 #else
   // Several tiles of each kind, with partial ones, and more turns than buffers.
   constexpr int ROWS = 400, INPUTS = 300, OUTPUTS = 200;
