@@ -13,8 +13,10 @@ from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
+    BiasGradient,
     ConnectionOp,
     Convolve,
+    ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
     DenseInputGradient,
@@ -24,7 +26,7 @@ from snnc.compiler.ir.step_operations import (
     RecordAdjoint,
 )
 
-Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare"]
+Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update", "prepare", "clear", "sum"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum number in a launch that :func:`read_launches` accepts."""
@@ -59,7 +61,8 @@ class Launch:
         Bytes read and written per row (a step of a sample), and independently of the rows.
     depth, width
         For a product: summands per result, and results per row. For a convolution: summands per result, and
-        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits.
+        results per position, both in whole fragments. For prepared weights, ``depth``: weights that a block splits, and
+        ``width``: weights that it reads before, for the ranges of its columns.
     positions
         For a convolution: positions per row; otherwise 1.
     parts
@@ -69,6 +72,7 @@ class Launch:
     weights, listed
         For a feedback loop: number of weights that a step reads in full for each sample or tile, and number of weights of which it reads
         only those of spikes. ``depth`` is then the largest number of a neuron's weights that are read in full.
+        For prepared weights, ``weights``: all that are split.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
@@ -182,7 +186,7 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """Return the launch of a weight's gradient; None for small weights."""
+        """Return the launch of the gradient of a weight, or of a bias of a convolution; None for others, which are small."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
@@ -193,7 +197,14 @@ class Launches:
         if isinstance(op, ConvolveWeightGradient):
             row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
             return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
+        if isinstance(op, ConvolveBiasGradient):
+            return Launch("sum", "gradient", self._connection(op.connection), self._deltas(op.target))
         return None
+
+    def sums(self) -> Launch | None:
+        """Return the launch that sums the deltas of all biases of dense layers; None if there are none."""
+        biases = [op.target for op in self._steps.program.backward if isinstance(op, BiasGradient)]
+        return Launch("sum", "gradient", "biases", sum(map(self._deltas, biases))) if biases else None
 
     def _product(self, weight: str, label: str, way: Way, row: int, parts: int) -> Launch:
         outputs, inputs = self._steps.program.buffers[weight].shape
@@ -225,6 +236,10 @@ class Launches:
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)
         return FLOAT * (-(-size // LANES) if self._steps.spikes(buffer) else size)
+
+    def _deltas(self, current: str) -> int:
+        """Return the bytes of a row of deltas."""
+        return self._steps.storage.size(current) * (FLOAT // 2 if self._steps.rounds_delta(current) else FLOAT)
 
     def _connection(self, name: str) -> str:
         return next((c.label for c in self._steps.program.connections if c.id == name), name)

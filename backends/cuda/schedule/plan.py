@@ -140,6 +140,8 @@ class LaunchPlan:
         The cores of the backward pass whose blocks form clusters, in order.
     launches
         The launches as data.
+    spare_copies
+        C++ conditions; if all are true, no kernel reads the copies of weights. Empty if one always does.
     fields, binding
         Buffers of outside sums: members of ``Net``, and statements that set their addresses.
     """
@@ -167,10 +169,13 @@ class LaunchPlan:
             self._forward(component, most, trains)
         for component in reversed(steps.schedule.components if trains else ()):
             self._backward(component, most)
+        used_outside = bool(steps.connections.copies)
         for component in steps.schedule.components:
             if isinstance(component, Feedback | RecurrentLoop):
                 self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
         self.scratch = Scratch(most["training"], most["inference"])
+        spared = not used_outside and len(self.feedbacks) == len(self.cores) and all(core.goes_back for core in self.cores)
+        self.spare_copies = [f"{core.name}_{way}.is_on_chip()" for core in self.cores for way in ("ahead", "back")] if spared else []
 
     @property
     def prepared(self) -> list[PreparedWeight]:

@@ -32,8 +32,8 @@ class Card:
     turn, tile
         Seconds that a product by warpgroups takes in addition to its multiplications: per barrier, after each part of the depth; and per
         tile, for the first copies and the results.
-    split
-        Weights per second that a block splits into 16-bit parts.
+    split, rows
+        Weights per second that a block splits into 16-bit parts, and bytes per second of rows of 128 bytes that it reads from L2.
     gathered
         Values per second that all multiprocessors gather into the fragments of a convolution.
     table
@@ -53,6 +53,7 @@ class Card:
     turn: float
     tile: float
     split: float
+    rows: float
     convolution: float
     convolution_gradient: float
     gathered: float
@@ -72,6 +73,7 @@ H100: Final = Card(
     turn=103 / 1.755e9,
     tile=1.7e-6,
     split=2.5e9,
+    rows=23 * 1.755e9,
     convolution=0.88e12,
     convolution_gradient=0.32e12,
     gathered=0.75e12,
@@ -81,10 +83,10 @@ H100: Final = Card(
     host=60e-6,
 )
 """Measured on one H100 on 2026-11-23 (docs/decisions/0068-rates-from-differences.md). With kernels alone: 1,213 bfloat16 multiplications
-per cycle and multiprocessor from registers; a block's barrier (103 cycles); launches in a graph (0.9 us, and the end of a kernel);
-convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and multiprocessor; blocks need 18 to 24 us to
-load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single warps reach half of the rate from registers;
-3,000 more cycles per tile; a step of a walk; the time of the host."""
+per cycle and multiprocessor from registers; rows of 128 bytes from L2 (22 to 25 bytes per cycle); a block's barrier (103 cycles); launches
+in a graph (0.9 us, and the end of a kernel); convolutions and tables. With a prototype's kernels: warpgroups multiply 3.5 T per second and
+multiprocessor; blocks need 18 to 24 us to load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: products by single
+warps reach half of the rate from registers; 3,000 more cycles per tile; a step of a walk; the time of the host."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             # Results are written after the sums, not at the same time.
             bounds = {"tensor cores": products + bytes_, "gathers": gathers + bytes_}
         case "prepare":
-            bounds = {"memory": bytes_, "splitting": launch.depth / card.split}
+            block = FLOAT * launch.width / card.rows + launch.depth / card.split
+            bounds = {"memory": bytes_, "splitting": max(block, launch.weights / (card.split * card.processors))}
         case "table":
             bounds = {"memory": moved / card.table}
         case "walk":
