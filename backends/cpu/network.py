@@ -194,7 +194,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Return the slots of the adjoints of outputs; those that a later stage writes block by block have the slots of a block."""
+    """Return the stored rows of each output's adjoint: a block of steps if a later stage writes it, else the longest delay plus one."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     from_later = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}

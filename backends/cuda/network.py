@@ -38,7 +38,7 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and the C++ expression of its slots."""
+    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and number of stored steps (`slots`) as C++."""
 
     name: str
     size: int

@@ -199,7 +199,7 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: PoplarNetwork) -> int:
-    """Return the number of tables in ``plan.bin`` before those of the window test."""
+    """Return the index of the first table of the window test in ``plan.bin``."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 

@@ -51,8 +51,8 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Kind of the kernel, and its phase. A ``"walk"`` runs all steps of a population without recurrence, a ``"core"`` those of a
-        population with one recurrence, and a ``"feedback"`` those of any other loop of populations.
+        Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
+        recurrence, of a population with one recurrence, and of any other loop of populations.
     of
         Label of the population or connection.
     row_bytes, fixed_bytes
@@ -67,8 +67,8 @@ class Launch:
     neurons, levels
         For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        For a feedback loop: number of weights that a step reads in full for each sample or tile, and number of weights of which it reads
-        only those of spikes. ``depth`` is then the largest number of a neuron's weights that are read in full.
+        For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
+        ``depth`` is then the largest number of weights of a neuron that are always read.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """

@@ -33,7 +33,7 @@ class TeamWork:
     neurons
         Number of neurons of all populations.
     listed, dense
-        Number of weights of which a step reads only those of spikes, and number of weights that it reads in full.
+        Number of weights that a step reads only for neurons that spiked, and number of weights that it always reads.
     rows
         Rows of dense weights that a warp reads for 32 neurons.
     """

@@ -85,7 +85,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that save states at segment boundaries and restore them, and those that reset the clock."""
+    """Add the vertices that save states at segment boundaries, restore them, and reset the clock."""
     if not net.plan.segment:
         return
     for population in net.program.populations:

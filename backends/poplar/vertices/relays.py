@@ -282,7 +282,7 @@ def _write_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPl
 def _write_windows(
     net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool
 ) -> None:
-    """Add the vertices that write windows of `buses`; in the forward pass, those of a population first store its step."""
+    """Add the vertices that write windows of `buses`; in the forward pass, the relays of a population first store its step."""
     joins = forward and not store.external
     if store.bits and not joins:
         for bus in buses:

@@ -41,7 +41,7 @@ class GradientWindow:
         self.now = None if self._places is None else self._places.widest
 
     def set(self, low: float, high: float | None = None) -> None:
-        """Set the ends, as membrane potential minus threshold; if `high` is None, the upper end is that of the compiled window.
+        """Set the ends, as membrane potential minus threshold; `high`: None for the upper end of the compiled window.
 
         Raises
         ------
