@@ -183,7 +183,7 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
 
 @dataclass(frozen=True)
 class _Scratch:
-    """Temporary memory of a thread (``Scratch``)."""
+    """Temporary memory of a thread: an object of the C++ class ``Scratch``."""
 
     storage: SequenceStorage
     trains: bool
@@ -192,19 +192,20 @@ class _Scratch:
     def bytes(self) -> int:
         """Bytes, without the part that grows with events."""
         program = self.storage.program
-        dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
-        columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
-        sums = 4 * (LINE + 4 * max((inputs for _, inputs in dense), default=0))
+        inputs = max((_shape(self.storage, op)[1] for op in program.forward if isinstance(op, DenseProduct)), default=0)
+        columns = 8 * (1 + inputs)  # where each column of the transposed lists begins
+        sums = 4 * (LINE + 4 * inputs)
         convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
-        made = [self.storage.size(b.name) for b in program.buffers.values() if self._made(b.name)]
-        made += [c.outer for c in convolutions]
-        rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
+        rows = [self.storage.size(b.name) for b in program.buffers.values() if self._listed_by_readers(b.name)]
+        rows += [c.outer for c in convolutions]
+        lists = (4 + 4) * (LINE + max(rows, default=0))  # ids and values
+        rooms = 4 * sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
         starts = 8 * max((c.values for c in convolutions), default=0)
         maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and self.storage.reads_lists(op)]
         starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
-        return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
+        return columns + sums + lists + rooms + starts
 
-    def _made(self, buffer: str) -> bool:
+    def _listed_by_readers(self, buffer: str) -> bool:
         """Return whether readers of a buffer may create lists of its nonzero values."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
@@ -219,9 +220,9 @@ class _Convolution:
     packed
         Copy of the weights for the backward pass.
     rooms
-        The three temporary arrays of a thread.
+        The three temporary arrays of a thread (``Scratch::rooms``); each is used for different data in the forward and the backward pass.
     outer, values
-        Output channels of a group, and input positions of a channel.
+        Output channels of a group, and input values of a channel.
     """
 
     packed: int
@@ -231,6 +232,11 @@ class _Convolution:
 
 
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
+    """Return the sizes of a convolution.
+
+    If it is regular (stride 1, and no dilation along a row), the stored rows of windows have a margin, and further rows lie above the first
+    one: then a row of taps adds to a contiguous range, which no end of a row cuts.
+    """
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
     size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
@@ -243,7 +249,8 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     above = (kernel[0] - 1) * dilation[0] if regular else 0
     lines = op.groups * ((above + made[0]) * (made[1] + margin) + margin) * padded(outer)
     columns = kernel[0] * padded(kernel[1] * inner)
-    maxima = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer)
     values = size[0] * size[1]
-    rooms = lines, max(maxima, made[1] * columns), max(op.groups * padded(outer), values * inner + LINE)
+    maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), made[1] * columns
+    biases, input_gradient = op.groups * padded(outer), values * inner + LINE
+    rooms = lines, max(maxima, input_terms), max(biases, input_gradient)
     return _Convolution(outputs * columns, rooms, outer, values)
