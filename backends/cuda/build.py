@@ -135,9 +135,7 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     extra = _fast_build_flags(identity[-1])
     groups = source_groups(sources_in(folder, SOURCES), os.cpu_count() or 1)
     flags_of = {group: [NETWORK_LEVEL, *extra] if group[0] in NETWORK_SOURCES else [LEVEL] for group in groups}
-    keys = {
-        group: digest([source_key(folder / name, headers, [*identity, *flags_of[group]]) for name in group]) for group in groups
-    }
+    keys = {group: digest([source_key(folder / name, headers, [*identity, *flags_of[group]]) for name in group]) for group in groups}
 
     def build(to: Path) -> None:
         objects = all_of([partial(_object, folder, group, keys[group], [*command, *flags_of[group]]) for group in groups])

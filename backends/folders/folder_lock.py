@@ -96,9 +96,7 @@ def _lock(folder: Path, handle: int) -> None:
             ) from None
         if error.errno not in _UNSUPPORTED:
             raise
-        warnings.warn(
-            f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2
-        )
+        warnings.warn(f"the file system of {str(folder)!r} does not support locks: let only one process use it.", UserWarning, stacklevel=2)
 
 
 def _what(place: Path) -> str:
