@@ -13,7 +13,8 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,10 @@ TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
 """Names of targets in Poplar; all codelets run on this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
+DECLARED_VERTEX = re.compile(r"\b(?:class|struct)\s+(\w+)\s*:\s*[^{;]*?\b(?:Multi|Supervisor)?Vertex\b")
+"""Name of a vertex class in a source."""
+LISTED_VERTEX = re.compile(r"^vertex\t(?:\w+::)*(\w+)", re.M)
+"""Name of a vertex in a table."""
 ASSEMBLED_VERTEX = re.compile(r"\b__runCodelet_(\w+)")
 """A vertex's name in an assembly file."""
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
@@ -113,14 +118,18 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
-    objects = list({made.read_bytes(): made for made in found}.values())
-    command, chosen = compiler(), _chosen_flags()
+    return _joined(list({made.read_bytes(): made for made in found}.values()), library)
+
+
+def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
+    """Link objects and return the path of their joint table; of vertices of the same name, the first object's counts."""
+    command, chosen = compiler(), [*_chosen_flags(), *flags]
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
         # The joint table may be an input of a later call.
-        run_compiler([*command, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
+        run_compiler([*command, *flags, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
         _write_table(folder, _types(folder / LIBRARY))
 
     return cached_file(f"codelets/{key}", "codelets.gp", build)
@@ -153,7 +162,8 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last.
+    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last. If only some vertices need it, the
+    others are compiled without.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
@@ -168,8 +178,11 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
                     made = _compile(source, copy, library, command, always, [*flags, *extra])
-                    if _has_vertices(made) or not only_hardware:
+                    if not only_hardware or (extra and _has_vertices(made)):
                         return made
+                    if _has_vertices(made):
+                        again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE])
+                        return _with_hardware_vertices(source, made, again, library)
                     empty = empty or made
                     break
                 except Exception as error:
@@ -181,6 +194,28 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     if empty is not None:
         return empty
     raise failures[len(commands) - 1]
+
+
+def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
+    """Add to a table the vertices that exist only with ``__IPU__`` defined; the rest keeps its meaning without."""
+    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
+    if not missing:
+        return made
+    from snnc.compiler.errors import BuildError  # imported here: it takes time
+
+    try:
+        other = compile_as_hardware()
+        if missing & _names(other):
+            # What both variants define is that of the first, except where the compiler inlined it in the second.
+            return _joined([made.with_name(OBJECT), other.with_name(OBJECT)], library, ["-Wl,--allow-multiple-definition"])
+    except BuildError:
+        pass  # the program may use only the vertices that compile
+    return made
+
+
+def _names(table: Path) -> set[str]:
+    """Return the names of a table's vertices, without namespaces and template arguments."""
+    return set(LISTED_VERTEX.findall(table.read_text()))
 
 
 def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
