@@ -151,6 +151,7 @@ def _copies(storage: SequenceStorage, trains: bool) -> int:
 
 
 def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
+    """Return the needs of the lists that inputs and populations store."""
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"

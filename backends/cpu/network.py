@@ -202,6 +202,7 @@ def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> di
 
 
 def _members(made: Statements) -> list[dict[str, Any]]:
+    """Return the members of the network's class, in groups with a comment."""
     storage, trains = made.storage, made.trains
     program = storage.program
     filled = made.stages.filled(program)

@@ -86,6 +86,7 @@ def _acquired(place: Path, lock: Path) -> int:
 
 
 def _lock(folder: Path, handle: int) -> None:
+    """Lock a folder, or raise an error that names the process that uses it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

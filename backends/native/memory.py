@@ -259,6 +259,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
 
 
 def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: ObservedActivity) -> int:
+    """Return the predicted bytes of a session with checkpoints every `segment` steps."""
     workers = min(threads, batch)
     own = -(-batch // workers)
     block = _block(needs, batch, own, segment)

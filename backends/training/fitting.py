@@ -225,6 +225,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
 
 
 def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
+    """Train until the last epoch or an early stop, and return the history."""
     assert program.optimizer is not None, "checked by the caller"
     rate = learning_rate(program.optimizer, call.learning_rate)
     guard = ProgressGuard(engine, program, call.checkpoints if leads() else None)

@@ -210,6 +210,7 @@ class Launches:
         row: int,
         parts: int,
     ) -> Launch:
+        """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]

@@ -178,6 +178,7 @@ class LaunchPlan:
         return list(self._sequence_calls.prepared.values())
 
     def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
+        """Add the forward launches of a component: sums of the currents from outside, then the neurons."""
         currents = {
             c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
@@ -208,6 +209,7 @@ class LaunchPlan:
                 self._choose(output, self._steps.population(population).label)
 
     def _backward(self, component: Component, most: Counter[str]) -> None:
+        """Add the backward launches of a component: sums of the gradients of outputs, then the neurons."""
         learning = [p for p in component.populations if self._steps.schedule.learns(p)]
         if not learning:
             return
@@ -303,6 +305,7 @@ class LaunchPlan:
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
     def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
+        """Return the data of the kernels of a population with one dense recurrence."""
         op = self._steps.neuron_step(loop.population)
         source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
@@ -363,6 +366,7 @@ class LaunchPlan:
         return self._steps.storage.size(buffer)
 
     def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
+        """Return the data of the kernels of populations whose connections form cycles."""
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []

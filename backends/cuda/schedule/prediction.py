@@ -157,6 +157,7 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
 
 
 def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
+    """Return the predicted time of a launch: its start, plus the longest of the times that its resources need."""
     rows = steps * batch
     moved = rows * launch.row_bytes + launch.fixed_bytes
     bytes_ = moved / card.memory

@@ -145,6 +145,7 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 
 
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
+    """Declare the weights and gradients of an indexed connection, and add the vertices that sum and update them."""
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights, which update them")
@@ -269,6 +270,7 @@ def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
 def _add_update(
     net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int, *, half: bool = False, value: str = "theta"
 ) -> None:
+    """Add the vertices with which owners update their weights."""
     id_ = found.connection.id
     values: Values = {
         "rates": rates_of(net, found.connection.weight, found.connection.bias),

@@ -109,6 +109,7 @@ def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item:
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
+    """Add the vertices that save or restore the initial values of a segment."""
     values = {**boundary_values(net, population.id, compute_set, "b"), "count": "b.count"}
     sent: list[tuple[int, bool]] = []
     copies: list[Body] = []

@@ -456,6 +456,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
 
 
 def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
+    """Add the vertices that write the next window of a step, for buses that may need several."""
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:

@@ -79,6 +79,7 @@ class PoplarExecutor:
         return parts
 
     def _updated(self, batches: list[tuple[torch.Tensor, ...]]) -> list[Any]:
+        """Update the weights once, with the mean gradient of all batches, and return the results of the batches."""
         assert self._optimizer is not None, "only training has updates"
         self._optimizer.zero_grad()
         results = []

@@ -154,6 +154,7 @@ class Ranks:
         return found
 
     def _compare(self, what: str, *parts: bytes) -> None:
+        """Raise an error if the processes differ in `parts`."""
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)

@@ -64,6 +64,7 @@ class GradientWindow:
 
     @staticmethod
     def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
+        """Raise an error unless `ends` is a window inside `widest`."""
         given: tuple[Any, Any] = ends
         good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
         if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):
