@@ -134,15 +134,16 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
     A slice is a range of rows with its own partial sum. The number of slices with the fewest estimated cycles is chosen.
     """
-    rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
+    rows, cycles = max(rows, 1), 350 if outputs <= NARROW else 1100  # of `_DEPTH` rows of a tile, which needs 3,000 more
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
         length = filled(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
-        clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)
-        if clocks < fewest:
-            best, fewest = length, clocks
+        products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
+        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        if total < fewest:
+            best, fewest = length, total
     return best
 
 
