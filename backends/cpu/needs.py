@@ -45,9 +45,9 @@ SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
 
 
-def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
+def needs_of(statements: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: for a training step if the program trains, else for a run."""
-    storage, stages, trains = made.storage, made.stages, made.trains
+    storage, stages, trains = statements.storage, statements.stages, statements.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
     rows["number"] += 8  # a label and a loss
@@ -73,15 +73,15 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
     maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
     fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
-    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
-    fixed += 4 * sum(values[name] for name in made.shared)
-    own = sum(values[name] for name in learned if name not in made.shared)
-    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Scratch(storage, trains).bytes
+    fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in statements.tables) + 4 * states
+    fixed += 4 * sum(values[name] for name in statements.shared)
+    own = sum(values[name] for name in learned if name not in statements.shared)
+    thread = 4 * own + 4 * sum(map(padded, statements.sums.values())) + _Scratch(storage, trains).bytes
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
     in_blocks = trains or bool(stages.forward)
     events, omitted = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
-    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), omitted)
+    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(statements.shared), omitted)
 
 
 def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -243,15 +243,15 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
     before = two_axes([b for b, _ in windows.padding], 0)
     outputs = storage.program.buffers[op.weight].shape[0]
-    made = two_axes(windows.output if pool is None else pool.reach)
+    positions = two_axes(windows.output if pool is None else pool.reach)
     inner, outer = windows.channels // op.groups, outputs // op.groups
     regular = stride == (1, 1) and dilation[1] == 1
-    margin = max(kernel[1] - 1, size[1] + before[1] - made[1]) if regular else 0
+    margin = max(kernel[1] - 1, size[1] + before[1] - positions[1]) if regular else 0
     above = (kernel[0] - 1) * dilation[0] if regular else 0
-    lines = op.groups * ((above + made[0]) * (made[1] + margin) + margin) * padded(outer)
+    lines = op.groups * ((above + positions[0]) * (positions[1] + margin) + margin) * padded(outer)
     columns = kernel[0] * padded(kernel[1] * inner)
     values = size[0] * size[1]
-    maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), made[1] * columns
+    maxima, input_terms = 0 if pool is None else math.prod(pool.output) * op.groups * padded(outer), positions[1] * columns
     biases, input_gradient = op.groups * padded(outer), values * inner + LINE
     rooms = lines, max(maxima, input_terms), max(biases, input_gradient)
     return _Convolution(outputs * columns, rooms, outer, values)

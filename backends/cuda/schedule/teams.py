@@ -51,6 +51,7 @@ def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
 
 
 def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
+    """Return the cycles of a step if teams have `blocks` blocks: barriers, lists of spikes, and the slowest way to read weights."""
     samples = math.ceil(batch / min(_BLOCKS // blocks, batch))
     reads = math.ceil(samples / tile)
     moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks
