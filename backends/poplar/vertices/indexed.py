@@ -1,6 +1,7 @@
 """Emitted code for indexed connections: tables on the tiles, weights and their copies, and fields of the vertices.
 
-An indexed connection is defined by a table of (source, target, weight). A connection ``c`` has these members in ``host.cpp``:
+An indexed connection is defined by a table of (source, target, weight). docs/reference/terms.md explains column group and private gradient.
+A connection ``c`` has these members in ``host.cpp``:
 
 - ``c_in`` and ``c_out``: the class ``Side`` of the target and of the source;
 - ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
