@@ -17,7 +17,7 @@ from snnc.backends.runtime.engine import SKIPPED, Array, Engine, SteppingEngine
 from snnc.backends.runtime.errors import BatchSizeError, ClosedError, NoStepwiseError, NotTrainableError, StepsError
 from snnc.backends.runtime.events import InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
-from snnc.backends.runtime.initial import initial_values
+from snnc.backends.runtime.initial import initial_states
 from snnc.backends.runtime.inputs import Input, Inputs, ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
@@ -116,7 +116,7 @@ class BackendSession:
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self.inputs.sequences(inputs, steps)
-        return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
+        return whole, initial_states(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
@@ -158,7 +158,7 @@ class BackendSession:
             batch = 1
         self._stepping = batch
         if batch is not None:
-            engine.reset(batch, initial_values(self.program, initial or {}, batch))
+            engine.reset(batch, initial_states(self.program, initial or {}, batch))
 
     # ---- training ----------------------------------------------------------------------------------------------------
 

@@ -95,7 +95,8 @@ class Latency:
         check_number("threshold", self.threshold, 0, 1)
         if self.threshold in (0, 1) or self.first > self.steps - 1:
             raise DataOptionError(
-                f"threshold is {self.threshold} and first is {self.first}; they must be in 0 … 1 and below steps, {self.steps}."
+                f"threshold is {self.threshold} and first is {self.first}; threshold must be between 0 and 1, and first below steps "
+                f"({self.steps})."
             )
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:

@@ -19,6 +19,7 @@ from snnc.backends.native.device_arrays import DeviceArray, device_array
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.events import Events
+from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class CudaEngine(SequenceEngine):
     def _available_memory(self) -> tuple[int, str]:
         if self._device_memory is not None:
             return self._device_memory, "the device"
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
+        return machine_memory(), "this machine"
 
     @property
     def accepts_next(self) -> bool:

@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.losses.weight_rounding import nearest
 
 
-def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
+def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Return initial values as (population id, state or output buffer) -> [B, n].
 
     `given` maps names of states in the model to numbers, or to arrays for one sample or for all samples.

@@ -197,7 +197,7 @@ def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
     moved = [k for k in order if n.inputs[0].shape[k] != 1]
     if moved != sorted(moved):
         raise NoSpikingFormError(
-            f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
+            f"{where}: it reorders the axes of a sample to {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
         )
     return MatchedOperation(ir.Reshape(n.shape[1:]), n.inputs, "shape")
 

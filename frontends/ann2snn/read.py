@@ -33,6 +33,7 @@ _BATCHES: Final = (3, 1)
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
+"""Maximum difference between an output of the network and of the file, as a share of its largest value."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,21 @@ def _check_classes(softmax: Node, where: str) -> None:
 
 @dataclass
 class _ReluGraphBuilder:
-    """A graph under construction; each node of the file becomes one operation."""
+    """A graph under construction; each node of the file becomes one operation.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    origins
+        Place in the file of each node, by id.
+    batch
+        Number of samples of the file's inputs.
+    reserved
+        Names of inputs and outputs, which no other operation may have.
+    named
+        Node of the file by population.
+    """
 
     graph: Graph
     origins: Mapping[int, str]
@@ -185,6 +200,7 @@ class _ReluGraphBuilder:
     reserved: frozenset[str]
     named: dict[str, str] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
+    """Operation in the graph by node id."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:

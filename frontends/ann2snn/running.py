@@ -57,7 +57,8 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     if widest > MAX_NUMBERS or work > MAX_WORK:
         raise OnnxLimitError(
             f"one sample needs {work:,} multiplications and {widest:,} values at a time; a conversion runs the network in NumPy "
-            f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one with smaller inputs."
+            f"and allows up to {MAX_WORK:,} multiplications and {MAX_NUMBERS:,} values. Convert a smaller network, "
+            "or one with smaller inputs."
         )
 
 

@@ -61,10 +61,13 @@ class GraphRunner:
         self._initial_states = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
         self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
+        """Values of delayed ports in previous steps, latest first."""
         self._depth = max((e.delay for e in graph.edges), default=0)
         self._late = sorted({(e.source, e.source_port) for e in graph.edges if e.delay})
         self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
+        """Shape of the sum, by node that sums its incoming edges."""
         self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
+        """Nodes in evaluation order, with their incoming edges and operations."""
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
         self.ports: dict[Key, Array] = {}

@@ -59,7 +59,7 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array that the file does not store elsewhere as JSON types."""
+    """Return, as JSON types, an array that the file does not store elsewhere."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
@@ -205,8 +205,8 @@ def _check_sizes(graph: Graph) -> None:
     incoming = Counter(edge.target for edge in graph.edges)
     if len(graph.names) > _NODES or len(graph.edges) > _EDGES or max(incoming.values(), default=0) > _INCOMING:
         raise GraphDataError(
-            f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; at most {_NODES:,} and {_EDGES:,} are read, "
-            f"and {_INCOMING:,} edges into one node."
+            f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; snnc reads at most {_NODES:,} nodes, "
+            f"{_EDGES:,} edges, and {_INCOMING:,} edges into one node."
         )
     for name, windows in graph.of_type(Conv, Pool):
         numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]

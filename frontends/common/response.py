@@ -23,7 +23,9 @@ Form: TypeAlias = Array
 """Coefficients [1 + steps, neurons]: the constant, then the coefficient of each step's current."""
 
 STEPS: Final = 5
+"""Number of steps of a run."""
 _TOLERANCE: Final = 3e-5
+"""Relative and absolute difference up to which coefficients count as equal; see :func:`close`."""
 
 
 class NotLinearError(Exception):

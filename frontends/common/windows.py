@@ -25,7 +25,10 @@ def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: 
         No window fits, or a setting is out of range.
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
-        raise ValueError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
+        raise ValueError(
+            f"windows of {list(kernel)} have strides {list(stride)}, dilations {list(dilation)} and pads {list(padding)}; sizes, strides "
+            "and dilations must be 1 or more, pads 0 or more."
+        )
     found = Windows(1, size, kernel, stride, padding, dilation, ceil).output
     if min(found, default=1) < 1:
         raise ValueError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")

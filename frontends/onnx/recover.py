@@ -57,7 +57,10 @@ class ParsedFile:
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     array_shapes: Mapping[str, Shape] | None = None
-    """Shapes of the input arrays, with a time axis even for a single step; None for any shapes, with a check against the file."""
+    """Shapes of the arrays for which the file is read, with a time axis even for a single step; the network is not compared with the file.
+
+    If None, the file is read for arrays of any shape, and compared.
+    """
 
     detach: Detach | None = DEFAULT
     """Rule for where gradients stop; None if the nodes carry marks."""

@@ -114,7 +114,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def tensor_values(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return the values of the module's tensor, or of the rows in `form`, that the network stores as `value`; None if none are finite."""
+    """Return the values of the module's tensor, or of the rows in `form`, that the network stores as `value`; None if one is not finite."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)

@@ -97,8 +97,8 @@ def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Train
         markers[name] = marker.weight.detach().numpy()
         above, _, last = name.rpartition(".")
         setattr(module.get_submodule(above), last, marker)
-    later = frozenset(n for n, layer in found.items() if _each_step(layer))
-    return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, later)
+    each_step = frozenset(n for n, layer in found.items() if _each_step(layer))
+    return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, each_step)
 
 
 def _is_norm(part: Any) -> bool:

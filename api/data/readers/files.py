@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.errors import DataFileError, DataFormatError, MemoryShortError
 
 
@@ -42,7 +43,7 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
     check_memory(count, path, what)
     remaining = os.fstat(stream.fileno()).st_size - at
     if remaining < count:
-        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has {max(remaining, 0):,} more")
+        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has only {max(remaining, 0):,} more")
     return stream.read(count)
 
 
@@ -54,9 +55,9 @@ def check_memory(count: int, path: Path, what: str) -> None:
     MemoryShortError
         The bytes exceed the machine's memory.
     """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if count > memory:
-        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {memory:,}.")
+        raise MemoryShortError(f"{what} of {str(path)!r} needs {count:,} bytes, but this machine has {memory:,} bytes of memory.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:

@@ -153,14 +153,14 @@ def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
     return arrays["x"], arrays["y"], arrays["p"], arrays["t"]
 
 
-def _of_columns(file: Path, x: Any, y: Any, on: Any, times: Any) -> Aer:
+def _of_columns(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
     """Check the columns of a file's events, and combine them to a sample that starts at time 0."""
-    if not x.shape == y.shape == on.shape == times.shape or x.ndim != 1:
+    if not x.shape == y.shape == polarity.shape == times.shape or x.ndim != 1:
         raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
-    wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (on >= 0) & (on <= 1) & (times >= 0))
+    wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (polarity >= 0) & (polarity <= 1) & (times >= 0))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {on[first]}, time {times[first]}")
-    columns = [np.asarray(c).astype(np.int64) for c in (x, y, on, times)]
+        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {polarity[first]}, time {times[first]}")
+    columns = [np.asarray(c).astype(np.int64) for c in (x, y, polarity, times)]
     start = columns[3].min() if len(columns[3]) else 0
     return Aer(columns[3] - start, (columns[2] * SIDE + columns[1]) * SIDE + columns[0], (2, SIDE, SIDE), polar=True)

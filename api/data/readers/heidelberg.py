@@ -130,7 +130,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _coded(path: Path, number: int | None) -> Iterator[None]:
-    """Convert errors of the HDF5 library to a DataFormatError; their messages contain the file offset."""
+    """Convert errors of the HDF5 library, whose messages contain the file offset, to a DataFormatError."""
     try:
         yield
     except SnncError:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of
 from snnc.compiler.ir.graph import Shape
-from snnc.data.archive import Archive
+from snnc.data.archive import Archive, parsed
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import damaged, exactly, opened_file
 from snnc.data.sample import Array, Sample
@@ -80,7 +80,7 @@ class NpyRows:
             try:
                 version = np.lib.format.read_magic(stream)
                 header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, by_columns, dtype = header(stream)
+                shape, by_columns, dtype = parsed(header, stream)
             except Exception as error:  # numpy raises errors of any kind for a damaged header
                 raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
             if dtype.hasobject:
@@ -93,7 +93,9 @@ class NpyRows:
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
             raise damaged(
-                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, but the file has {end - at:,}"
+                path,
+                min(at + needed, end),
+                f"the array {list(shape)} of {dtype} needs {needed:,} bytes, but the file contains {end - at:,} bytes of data",
             )
         return cls(path, at, shape, dtype)
 

@@ -102,7 +102,8 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
     if not same:
         weights = shape[0] * shape[1] if pattern is None else len(pattern.indices)
         raise SynapticDelayError(
-            f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one for each weight."
+            f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one delay "
+            "for each weight."
         )
     found: Array = matrix.data
     return found
@@ -110,4 +111,4 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
 
 def _check_shape(found: Shape, wanted: Shape, what: str) -> None:
     if found != wanted:
-        raise SynapticDelayError(f"{what} have shape {found}; give one for each weight, {wanted}.")
+        raise SynapticDelayError(f"{what} have shape {found}; give one delay for each weight, in shape {wanted}.")

@@ -79,7 +79,7 @@ class DenseConnection(Connection):
             raise ConnectionShapeError(f"{where}: Dense() does not define its number of outputs; write Dense(n).")
         if target is not None and len(target) != 1:
             raise ConnectionShapeError(
-                f"{where}: Dense needs a target with one axis, but the target has shape {target} (the source {source}); use "
+                f"{where}: Dense needs a target with one axis, but the target has shape {target} and the source {source}; use the shape "
                 f"({math.prod(target)},)."
             )
         outputs = self.outputs if target is None else math.prod(target)

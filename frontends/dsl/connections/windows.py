@@ -44,7 +44,7 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
     """
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
-            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but this one has {source}; give the "
+            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but its shape is {source}; give the "
             "input or population such a shape."
         )
     return len(source) - 1

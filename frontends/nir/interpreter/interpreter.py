@@ -106,6 +106,7 @@ class _Machine:
         if any(lag.min() < 0 or lag.max() > MAX_DELAY for lag in self.lags.values()):
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
         self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
+        """Number of steps, 0 or 1, by which each edge is late."""
         self.order = step_order(unfolded, self.edges, self.lags)
         self.shapes = entering_shapes(unfolded)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}

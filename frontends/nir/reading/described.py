@@ -25,12 +25,15 @@ _NAME: Final = ""
 """Key of the node itself among the names of its ports."""
 _BATCH: Final = 2
 _STEPS: Final = 16
+"""Numbers of samples and steps of the comparison, without delays."""
 _DELAYS: Final = 48
 """Maximum number of steps compared in addition to ``_STEPS``, so that delayed values arrive."""
 _ROUNDS: Final = 3
+"""Number of random inputs in the comparison of a small network."""
 _SMALL_WORK: Final = 1e7
 """Number of operations up to which the comparison uses several random inputs."""
 _TOLERANCE: Final = 1e-4
+"""Relative and absolute difference up to which values count as equal."""
 
 
 def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:

@@ -85,7 +85,7 @@ class _FileReader:
             full = f"{path}.{name}" if path else name
             member = self.storage.member(group, key, f"node {full!r}")
             if not isinstance(member, h5py.Group):
-                raise NirFieldError(f"node {full!r} is a dataset of HDF5; it must be a group with a type.")
+                raise NirFieldError(f"node {full!r} is an HDF5 dataset; it must be a group with a type.")
             if "type" in member:
                 found[name] = self._node(member, full, above)
             elif prefix.count("/") < MAX_DEPTH and len(member):  # a name with a slash is a path in HDF5

@@ -20,6 +20,7 @@ MAX_BYTES: Final = 2**31
 MAX_MEMBERS: Final = 20_000
 """Maximum number of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
+"""Maximum number of edges of a graph."""
 MAX_TEXT: Final = 4_096
 """Maximum size of a name in bytes."""
 MAX_CHUNKS: Final = 2**18
@@ -171,8 +172,8 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file only {self.size:,} bytes: "
-                "its values were never written. Write the file again."
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file has only {self.size:,} bytes, so "
+                "the values were never written. Write the file again."
             )
         self.bytes -= count * width
         if dataset.chunks and count:

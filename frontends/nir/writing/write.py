@@ -178,7 +178,9 @@ class _NirWriter:
                 continue
             joined = _joined_axes(leaving, entering)
             if joined is None:
-                raise NotInNirError(f"{link.target!r} reads {link.source!r}, {leaving}, as {entering}; NIR can only join axes. {_ADVICE}")
+                raise NotInNirError(
+                    f"{link.target!r} reads {link.source!r} of shape {leaving} in the shape {entering}; NIR can only join axes. {_ADVICE}"
+                )
             name = self._fresh(f"{link.source}.flat")
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
             found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]

@@ -37,7 +37,23 @@ MAX_ELEMENTS: Final = 2**31
 
 @dataclass(eq=False, repr=False, slots=True)
 class Node:
-    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands."""
+    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands.
+
+    Attributes
+    ----------
+    id
+        Index in the pool; operands have lower ones.
+    op, attrs
+        Operation and its settings, such as the axis and start of a slice.
+    inputs
+        Operands.
+    shape
+        Shape of the value.
+    value
+        The value itself, if it is constant; else None.
+    depth
+        One more than the largest depth of the operands, at least 1; 0 for a constant without operands.
+    """
 
     id: int
     op: str

@@ -85,9 +85,9 @@ def _mod(call: OperatorCall) -> list[Value]:
 
 def _clip(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    steps = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
-    if steps is not None:
-        return [steps]
+    rounded = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
+    if rounded is not None:
+        return [rounded]
     if call.has(1):
         x = elementwise(call.pool, "max", x, call.node(1))
     if call.has(2):

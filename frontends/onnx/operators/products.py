@@ -15,6 +15,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool
 
 _MAX_BLOCKS: Final = 256
+"""Maximum number of blocks of a product, each of which becomes a matrix product of its own."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -67,7 +68,7 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
     for letter, size in zip(term, node.shape, strict=True):
         for other, n in zip(terms, nodes, strict=True):
             if letter in other and n.shape[other.index(letter)] != size:
-                raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
+                raise ShapeError(f"{call.where}: the axis '{letter}' has {size} entries, but also {n.shape[other.index(letter)]}.")
 
 
 def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
@@ -211,7 +212,7 @@ def _gemm(call: OperatorCall) -> list[Value]:
     if bias.ndim == 0 or bias.shape == (1,):
         bias = np.broadcast_to(bias.reshape(-1), (w.shape[0],))
     if bias.shape != (w.shape[0],):
-        raise ShapeError(f"{call.where}: a bias of shape {list(c.shape)} for {w.shape[0]} outputs.")
+        raise ShapeError(f"{call.where}: a bias of shape {list(c.shape)} does not fit {w.shape[0]} outputs.")
     return [shaping.linear(call.pool, a, w, call.pool.const(bias))]
 
 

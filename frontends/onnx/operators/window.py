@@ -40,7 +40,7 @@ def _positive(call: OperatorCall, *numbers: Shape) -> None:
 def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     size, ones = call.node(0).shape[2:], (1,) * len(kernel)
     if len(size) != len(kernel) or not kernel:
-        raise ShapeError(f"{call.where}: windows {list(kernel)} over a value of shape {list(call.node(0).shape)}.")
+        raise ShapeError(f"{call.where}: windows of {list(kernel)} do not fit a value of shape {list(call.node(0).shape)}.")
     stride, dilation = call.numbers("strides", ones), call.numbers("dilations", ones)
     _positive(call, kernel, stride, dilation)
     return stride, _padding(call, size, kernel, stride, dilation), dilation

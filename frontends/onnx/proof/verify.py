@@ -65,14 +65,14 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
     """
     notes: list[str] = []
     limit: int | None = None
-    work = _work([n for w in outputs for n in w.nodes(None)])
+    work = _work([n for o in outputs for n in o.nodes(None)])
     share = MAX_WORK / max(1, work)
     if share < 1:
         limit = max(MIN_CHECKED, int(share * inputs.steps))
         notes.append(
             f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."
         )
-        outputs = [w for w in outputs if w.rows]
+        outputs = [o for o in outputs if o.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
         try:
@@ -100,7 +100,7 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
     """Run network and file together, step by step, so that hidden values can be dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
-    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in outputs for n in w.nodes(limit)], feed)
+    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for o in outputs for n in o.nodes(limit)], feed)
     network = _Network(graph, feed)
     for t in range(steps):
         network.step(t)
@@ -109,8 +109,8 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
                 h.compare(t, replay.value(h.nodes[t]), network.ports)
     _check_hidden(hidden)
     found = network.outputs()
-    for w in outputs:
-        _compare(w, w.stack([replay.value(n) for n in w.nodes(limit)], limit), found[w.name])
+    for output in outputs:
+        _compare(output, output.stack([replay.value(n) for n in output.nodes(limit)], limit), found[output.name])
 
 
 class _Network:
@@ -125,7 +125,9 @@ class _Network:
             raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; they must share one batch size.")
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
+        """Values of each output, step by step."""
         self._fixed: dict[str, Array] = {}
+        """Inputs without time axis, by name."""
         self._runner: GraphRunner | None = None
         self.ports: Mapping[tuple[str, str], Array] = {}
 

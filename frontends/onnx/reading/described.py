@@ -105,7 +105,7 @@ def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Input
     if lengths:
         fixed = [n for n in lengths if isinstance(n, int)]
         if len(fixed) > 1:
-            raise DescriptionError(f"the file's inputs have {', '.join(map(str, sorted(fixed)))} steps.")
+            raise DescriptionError(f"the file's inputs have different numbers of steps: {', '.join(map(str, sorted(fixed)))}.")
         graph.steps = fixed[0] if fixed else None
     delays = sum({(e.source, e.source_port, e.delay): e.delay for e in graph.edges}.values())
     start = max((operation.start for _, operation in graph.of_type(Output)), default=0)
@@ -189,7 +189,7 @@ def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Nod
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     graph_work = samples * work_of(graph, ports)
     if far_more_work(graph_work, file_work):
-        raise DescriptionError(f"its network needs {graph_work:,} operations, but the file {file_work:,}.")
+        raise DescriptionError(f"its network needs {graph_work:,} operations, but the file needs {file_work:,}.")
     if file_work > MAX_WORK:
         raise DescriptionError(f"the file needs {file_work:,} operations in {found.inputs.steps} steps, too many for a check.")
 

@@ -160,7 +160,7 @@ def joined(pool: NodePool, node: Node) -> Node:
 def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """Return one Concat of `parts` and of the parts of nested Concats along the same axis.
 
-    Constants are cut to the length of the shortest other part.
+    Constants are cut into pieces as long as the shortest other part, if their own length is a multiple of it.
     """
     found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in found if n.value is None), default=0)

@@ -111,9 +111,13 @@ class _Marker:
         self._constants = {name: np.asarray(value, np.float64) for name, value in constants.items()}
         self._lines: dict[str, Expression] = {}
         self._forms: dict[str, Form] = {}
+        """Form of each value that consists of spikes and constants."""
         self._thresholds: dict[str, Array] = {}
+        """Threshold of each spike; NaN if it is not a constant."""
         self._gated: dict[str, set[str]] = {}
+        """Spikes that multiply a part of each value."""
         self._spike_sums: dict[str, Expression] = {}
+        """Values that consist of spikes and constants, other than the spikes themselves."""
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
         """Record the form of a line's target, and return its value, with spikes detached if a state depends on the line (`inner`)."""

@@ -60,10 +60,13 @@ class StepSimulation:
         self._sample = sample
         self._start = start
         self._known: dict[tuple[int, int], Array] = {}
+        """Values by class and step."""
         self._by_class: dict[int, list[str]] = {}
+        """Inputs of the file that provide initial states, by class."""
         for name, cls in start.inputs.items():
             self._by_class.setdefault(cls, []).append(name)
         self._late_users: dict[int, list[tuple[int, int]]] = {}
+        """Classes that read a class with a delay, and the delays, by class."""
         for user in groups.order:
             for operand in step.operands(user):
                 if isinstance(operand, Ref) and operand.delay:

@@ -215,6 +215,7 @@ def _ordered(
 ) -> list[Assignment]:
     """Order the equations; if a state's old value is read after its new one is assigned, insert a copy."""
     lines = list(draft.lines)
+    # A target with "+" is the new value of a placeholder whose old value may still be read.
     moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
     for line in lines:

@@ -32,7 +32,7 @@ class States:
 
 
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
-    """Return the states of a group.
+    """Return the states of a group; `visible` classes are outputs of its population.
 
     A delayed value that depends on a trainable parameter is a state, too, if gradients flow through it. Otherwise it would be computed
     from the initial states, and the parameter would receive a gradient before the first step.

@@ -54,8 +54,8 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Try positions of the delays, then a search for initial states, until one combination explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
-    candidates = [(t, False) for t in _candidates(step)]
-    for candidate, search in [*candidates, *((t, True) for t, _ in candidates[:_MAX_SEARCHES])]:
+    candidates = list(_candidates(step))
+    for candidate, search in [*((c, False) for c in candidates), *((c, True) for c in candidates[:_MAX_SEARCHES])]:
         groups = grouping(candidate)
         visible = visible_classes(candidate, groups)
         states = {g: states_of(candidate, groups, g, visible) for g in groups.groups}

@@ -164,7 +164,9 @@ class Locator:
         self._pool = pool
         self._steps = steps
         self._tensors: dict[int, Tensor] = {}
+        """Tensor by the id of its node without a reshape."""
         self._by_size: dict[int, list[tuple[Node, Tensor]]] = {}
+        """Nodes and their tensors by number of values."""
         for id_, tensor in pool.tensors.items():
             if any(not level.node for level in tensor.levels):
                 continue
@@ -172,6 +174,7 @@ class Locator:
             self._tensors.setdefault(_plain(node).id, tensor)
             self._by_size.setdefault(math.prod(node.shape), []).append((node, tensor))
         self._last: tuple[Node, Tensor, int, int] | None = None
+        """Slice found last, which is tried first: node, tensor, axis, and steps by which values are moved."""
         self._tries = _TRIES
 
     def find(self, node: Node, t: int) -> TensorPlace | None:

@@ -52,6 +52,7 @@ class RuntimeModel:
         # Fused operators round differently from the file's separate ones.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.exposed: Mapping[Key, str] = {}
+        """Output of each hidden tensor, by its key."""
         try:
             source: str | bytes = str(path)
             original: set[str] | None = None

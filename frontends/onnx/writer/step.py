@@ -68,6 +68,7 @@ class ScanBody:
     given: dict[str, StepTensor]
     neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
     values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
+    """Value at this step of each port, by (node, port)."""
     carried: list[LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
     lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from snnc.frontends.onnx.writer.step import ScanBody
 
 OPSET: Final = 17
 IR_VERSION: Final = 8
+"""Versions of ONNX's operators and of its file format that snnc writes."""
 Form: TypeAlias = Literal["plain", "functions"]
 
 
@@ -98,6 +99,7 @@ class _ModelWriter:
         self.batched = any(i.layout.batch_axis is not None for i in self.inputs.values())
         self.batch_dim: int | str = "batch" if self.batched else 1
         self.time_dim: int | str = graph.steps or "steps"
+        """Declared sizes of batch and time axes; a name for an open size."""
 
     def model(self) -> ModelProto:
         """Return the model without its initializers."""
