@@ -70,6 +70,7 @@ def compatible(one: Shape, other: Shape) -> bool:
 
 
 def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
+    """Return the shapes of all ports; a shape that depends on an input is derived as soon as the shape of the input is known."""
     shapes: dict[tuple[str, str], Shape] = {}
     for name in graph.names:
         operation = graph.operation(name)
@@ -96,8 +97,9 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
     return shapes
 
 
-def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) -> Shape | None:
-    shapes = {e.target_port: found[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in found}
+def _derived(graph: Graph, name: str, derived: Mapping[tuple[str, str], Shape]) -> Shape | None:
+    """Return the shape of a node, given the shapes of ports that are `derived` so far; None if those of its sources are not."""
+    shapes = {e.target_port: derived[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in derived}
     if not shapes:
         return None
     source = next(iter(shapes.values()))
@@ -124,6 +126,7 @@ def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) ->
 
 
 def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
+    """Return the shape of a Concat, given the shapes of its input ports."""
     parts = [shapes[port] for port in sorted(shapes, key=lambda port: (len(port), port))]
     first = parts[0]
     if not -len(first) <= axis < len(first):
@@ -194,6 +197,7 @@ class _Kinds:
         self.known: dict[tuple[str, str], Kind] = {}
 
     def of(self, name: str, port: str) -> Kind:
+        """Return the kind of an output port; on a cycle that leads back to the port, "values" is assumed."""
         key = (name, port)
         if key not in self.known:
             self.known[key] = "values"  # the kind assumed by a cycle that leads back to this port
@@ -201,6 +205,7 @@ class _Kinds:
         return self.known[key]
 
     def _find(self, name: str, port: str) -> Kind:
+        """Derive the kind of an output port."""
         match self.graph.operation(name):
             case ir.Input(kind=kind):
                 return kind

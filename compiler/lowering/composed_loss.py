@@ -56,6 +56,7 @@ class _TermInput:
 
 
 def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
+    """Return the input of a term, from an output that is selected or from the population that it names."""
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
         (edge,) = graph.incoming(output)

@@ -59,6 +59,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
 
 
 def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
+    """Return the graph and the output that the user requested by name."""
     name, _, port = wanted.rpartition(".")
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted
@@ -104,6 +105,7 @@ def membrane(model: NeuronModel) -> str | None:
 
 
 def _recorded(graph: Graph, name: str, port: str) -> tuple[Graph, str]:
+    """Return the graph and its output that records a port, which is added to a copy of the graph if it does not exist."""
     for output, _ in graph.of_type(Output):
         if recorded(graph, output) == (name, port, 0):
             return graph, output

@@ -21,13 +21,13 @@ def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
     """
     position = 0
     while position < len(text):
-        found = _PART.match(text, position)
-        assert found is not None, "the last alternative matches any text"
-        quoted, rest = found.groups()
+        part = _PART.match(text, position)
+        assert part is not None, "the last alternative matches any text"
+        quoted, rest = part.groups()
         name = None if quoted is None else _unquoted(quoted)
         if name is not None or rest.strip():
             yield name, rest.strip()
-        position = found.end()
+        position = part.end()
 
 
 def quoted(name: str) -> str:

@@ -66,11 +66,11 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` overlaid with `values`; tables are merged key by key."""
-    found = dict(base)
+    merged = dict(base)
     for key, value in values.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = {**found[key], **value} if both else value
-    return found
+        tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = {**merged[key], **value} if tables else value
+    return merged
 
 
 def target_from(values: Mapping[str, Any], where: str) -> Target:
@@ -96,6 +96,7 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
 
 
 def _table(name: str, kind: type, values: Any, where: str) -> Any:
+    """Read a table of the file as an object of the class `kind`."""
     if not isinstance(values, dict):
         raise TargetValueError(f"{name} = {values!r} of the target file {where!r} is not a table; write [{name}] and its keys below.")
     known = fields(kind)
@@ -118,6 +119,7 @@ def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, w
 
 
 def _value(key: str, kind: str, value: Any, where: str) -> Any:
+    """Return the value of a key if it has the type `kind` (as text) and is in range."""
     setting = f"{key} = {value!r} of the target file {where!r}"
     if kind == "str":
         if not isinstance(value, str) or (key == "name" and not value):
@@ -147,6 +149,8 @@ def _finite(value: float) -> bool:
 
 
 def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
+    """Return wires from lists of three whole numbers; `setting` is quoted in messages."""
+
     def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 
@@ -156,6 +160,7 @@ def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
 
 
 def _check_size(target: Target, where: str) -> None:
+    """Check the numbers of chips and tiles."""
     if target.chips > MAX_CHIPS or target.tiles > MAX_TILES:
         raise MachineSizeError(
             f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
@@ -164,6 +169,7 @@ def _check_size(target: Target, where: str) -> None:
 
 
 def _check_memory(target: Target, where: str) -> None:
+    """Check that control code and stack leave space on a tile."""
     if target.fixed_tile_bytes >= target.tile_bytes:
         raise TargetValueError(
             f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no space in the "
@@ -172,6 +178,7 @@ def _check_memory(target: Target, where: str) -> None:
 
 
 def _check_links(target: Target, where: str) -> None:
+    """Check that wires connect existing chips, and that all chips can be reached."""
     links = target.links
     if links is None:
         if target.chips > 1:

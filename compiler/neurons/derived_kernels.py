@@ -45,14 +45,14 @@ def cached_kernel(
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
-        known = _read(path)
+        kernel = _read(path)
     except (OSError, CacheFolderError, UnsafeCacheError):
         return derive()
-    if known is None:
-        known = derive()
+    if kernel is None:
+        kernel = derive()
         with suppress(OSError):
-            _write(path, known)
-    return known
+            _write(path, kernel)
+    return kernel
 
 
 def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
@@ -70,6 +70,7 @@ def _deriving() -> str:
 
 
 def _read(path: Path) -> Kernel | None:
+    """Return the kernel stored in a file; None if the file does not exist or does not contain a kernel."""
     try:
         data = read_checked(path, LARGEST)
         return None if data is None else from_data(json.loads(data))

@@ -112,6 +112,7 @@ class _AssignmentBuilder:
     _target: str = ""
 
     def fresh(self, label: str = "") -> str:
+        """Return a new name; `label` is the author's name of the value, if any."""
         self._count += 1
         name = f"k{self._count - 1}"
         if label:
@@ -131,6 +132,7 @@ class _AssignmentBuilder:
         self.names[self._author] = self._target
 
     def _flatten(self, expression: Expression, target: str = "") -> Expression:
+        """Convert an expression: sums and products stay nested, and every other function gets its own assignment."""
         if not isinstance(expression, Call):
             return expression
         function, args = expression.function, expression.args
@@ -143,6 +145,7 @@ class _AssignmentBuilder:
         return self._named(plain, target)
 
     def _power(self, base: Expression, exponent: Number) -> Expression:
+        """Return a power with a constant exponent as products, a quotient or a root where the result is the same."""
         if exponent.value not in _PRODUCTS:
             return Call("pow", (self._plain(base), exponent))
         if exponent.value == 0.5:
@@ -157,6 +160,7 @@ class _AssignmentBuilder:
         return self._named(expression) if isinstance(expression, Call) else expression
 
     def _named(self, expression: Expression, target: str = "") -> Expression:
+        """Return the name of an expression, which is assigned if it is new."""
         if expression in self._known:
             return Symbol(self._known[expression])
         name = target or self.fresh()
@@ -194,11 +198,11 @@ def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[A
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}
-    kept: list[Assignment] = []
+    remaining: list[Assignment] = []
     for assignment in listed:
         value = substitute(assignment.value, values)
         if assignment.target in names and reads[assignment.target] == 1:
             values[assignment.target] = value
         else:
-            kept.append(Assignment(assignment.target, value))
-    return tuple(kept)
+            remaining.append(Assignment(assignment.target, value))
+    return tuple(remaining)

@@ -164,10 +164,10 @@ def make_plan(
     arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in PROGRAM_FIELDS}}
     clocks = estimates.clocks if estimates is not None and placer is None else None
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
-    known = clocks.plan(known_arguments, target) if clocks and known_arguments else None
-    if known is not None:
-        return known
-    found, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
+    known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None
+    if known_plan is not None:
+        return known_plan
+    searches, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
@@ -176,7 +176,7 @@ def make_plan(
         if clocks and known_arguments:
             clocks.add(known_arguments, plan)
         return plan
-    raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
+    raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
 
 
 def _run_searches(
@@ -193,23 +193,23 @@ def _run_searches(
     estimate = None if estimates is None or quick else estimates.pop(arguments)
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
-        request = replace(request, estimated=tuple(estimate.found))
-    found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
+        request = replace(request, estimated=tuple(estimate.searches))
+    searches = estimate.searches if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return found, _fastest_given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
-    candidates = estimate.candidates if estimate is not None and resumed else _candidates(found, request)
+        return searches, _fastest_given(searches, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+    candidates = estimate.candidates if estimate is not None and resumed else _candidates(searches, request)
     fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
         estimates.record(_populations(request), fastest.cycles())
-        estimates.add(QuickEstimate(arguments, found, candidates))
-    return found, fastest
+        estimates.add(QuickEstimate(arguments, searches, candidates))
+    return searches, fastest
 
 
-def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
+def _misfit(searches: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
     """Return the error for a request that does not fit; with `advises`, plan other requests to find remedies."""
     if strategy != SNNC:
-        return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
-    nearest = smallest_misfit(found)
+        return baseline_misfit_error(searches[0].problem, strategy, searches[0].misfit)
+    nearest = smallest_misfit(searches)
     return misfit_error(nearest.problem, nearest.misfit, (request, partial(_plan_bytes, effort=effort)) if advises else None)
 
 
@@ -253,9 +253,9 @@ def _fastest_refined(
     return fastest
 
 
-def _candidates(found: list[Search], request: MappingRequest) -> list[Search]:
+def _candidates(searches: list[Search], request: MappingRequest) -> list[Search]:
     """Return the searches that local search refines: the fastest for each way to return gradients and to schedule relays."""
-    return _promising(_with_fused(_promising(found), request))
+    return _promising(_with_fused(_promising(searches), request))
 
 
 def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
@@ -263,15 +263,15 @@ def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
     return min((search.refine(effort) for search in candidates), key=Search.cycles)
 
 
-def _fastest_given(found: Sequence[Search], request: MappingRequest) -> Search:
+def _fastest_given(searches: Sequence[Search], request: MappingRequest) -> Search:
     """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
-    return min(_with_fused(found, request) if request.fused else found, key=Search.cycles)
+    return min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
 
 
-def _with_fused(found: Iterable[Search], request: MappingRequest) -> list[Search]:
+def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:
     """Add variants of the searches in which relays and neurons share a superstep, or replace the searches if the request says so."""
     both: list[Search] = []
-    for search in found:
+    for search in searches:
         fused = list(_fused(search)) if request.fused is not False else []
         both += [search, *fused] if request.fused is None or not any_fits(fused) else fused
     return both
@@ -291,13 +291,13 @@ def _fused(search: Search) -> Iterator[Search]:
         yield found if found.best is not None else found.run_like(placement)
 
 
-def _promising(found: Iterable[Search]) -> list[Search]:
+def _promising(searches: Iterable[Search]) -> list[Search]:
     """Return the fastest search for each way to return gradients, except searches that are much slower than the fastest of all.
 
     If another search differs only in whether relays and neurons share a superstep and is nearly as fast, it is also returned.
     """
     best: dict[frozenset[BusSource], list[Search]] = {}
-    for search in sorted(found, key=Search.cycles):
+    for search in sorted(searches, key=Search.cycles):
         same = best.setdefault(search.problem.windowed, [search])
         fused = {(other.problem.fused is not None) for other in same}
         if (search.problem.fused is not None) not in fused and search.cycles() <= CLOSE * same[0].cycles():

@@ -83,13 +83,13 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
     """Return a sentence with the effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
-    found = []
+    effects = []
     for knob in knobs:
         many = f"{knob.chips} processors, " if knob.chips > problem.target.chips else ""
         about, verdict = "" if knob.exact else "about ", "fits" if knob.fits else "still too many"
-        found.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
+        effects.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
     start = "What helps" if any(knob.fits for knob in knobs) else "No option is enough; what helps most"
-    return f" {start}: {'; '.join(found)}."
+    return f" {start}: {'; '.join(effects)}."
 
 
 def _what(layout: Layout, tile: int, category: str, size: int) -> str:
@@ -128,13 +128,13 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
-    found: Placement | None = None
-    while found is None:
+    placement: Placement | None = None
+    while placement is None:
         room += room // GROWTH
         tight = each_once(options, partial(all_within, room))
-        found = next(placements(problem, tight, problem.target.chips), None)
+        placement = next(placements(problem, tight, problem.target.chips), None)
     needs = []
-    for layer, where in zip(problem.network.layers, found.ranges, strict=True):
+    for layer, where in zip(problem.network.layers, placement.ranges, strict=True):
         cut, neurons = where.cut, int(where.neurons.max())
         held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
         held["code", "always"] = int(code_bytes_estimate(problem, layer, cut, neurons))

@@ -87,16 +87,16 @@ def host_bytes(problem: MappingProblem) -> int:
     If the loss is external, its caller sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
-    each = LABEL_BYTES * problem.training
+    size = LABEL_BYTES * problem.training
     if network.external:
-        each = FLOAT * problem.steps * network.loss.width
+        size = FLOAT * problem.steps * network.loss.width
     elif problem.training and (targets := network.loss.targets(problem.steps)):
-        each = FLOAT * targets
-    each *= times["loss"]
+        size = FLOAT * targets
+    size *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
-        each += times["forward"] * turns * problem.sequence_bytes(source, problem.steps_stored(source))
-    return problem.batch * each
+        size += times["forward"] * turns * problem.sequence_bytes(source, problem.steps_stored(source))
+    return problem.batch * size
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:

@@ -210,11 +210,11 @@ class MappingProblem:
 
         The forward and the backward pass are separate programs if a caller computes the loss, or if the backward pass is repeated.
         """
-        found: dict[str, Any] = {}
+        sizes: dict[str, Any] = {}
         for life, size in lives.items():
             lifetime = "always" if life in self.lives_between_programs else life
-            found[lifetime] = found[lifetime] + size if lifetime in found else size
-        return found
+            sizes[lifetime] = sizes[lifetime] + size if lifetime in sizes else size
+        return sizes
 
     def steps_stored(self, source: BusSource) -> int:
         """Return the number of steps that a relay stores: all steps or those of a segment, and steps at boundaries for a population."""
@@ -278,13 +278,13 @@ class MappingProblem:
     @cached_property
     def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
         """Return the layers that read each bus, in the forward and in the backward pass."""
-        found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
+        readers: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
                 links = [link for link in layer.incoming if link.read_backward or self.returns(link) or not backward]
                 for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
-                    found[backward][bus] = (*found[backward].get(bus, ()), layer)
-        return found
+                    readers[backward][bus] = (*readers[backward].get(bus, ()), layer)
+        return readers
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Return the buses whose events may need further windows."""

@@ -74,14 +74,14 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
-    found: list[TriedRemedy] = []
+    remedies: list[TriedRemedy] = []
     for remedy in tries.all():
-        found += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
-        if tries.late and len(found) >= MAX_KNOBS:
+        remedies += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
+        if tries.late and len(remedies) >= MAX_KNOBS:
             break
-    if len(found) < MAX_KNOBS or not any(remedy.result.fits for remedy in found):
-        found += tries.together()
-    best = sorted(found, key=_rank)[:MAX_KNOBS]
+    if len(remedies) < MAX_KNOBS or not any(remedy.result.fits for remedy in remedies):
+        remedies += tries.together()
+    best = sorted(remedies, key=_rank)[:MAX_KNOBS]
     knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
     return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 
@@ -154,9 +154,9 @@ class _Tries:
             options.append(self._named(machines[-1]))
         last: TriedRemedy | None = None
         for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
-            found = change(request, tuple(options))
-            if found is not None:
-                last, request, options = found, found.request, list(found.options)
+            combined = change(request, tuple(options))
+            if combined is not None:
+                last, request, options = combined, combined.request, list(combined.options)
             if last is not None and last.result.fits:
                 break
         if last is not None and len(options) > 1:

@@ -1,4 +1,4 @@
-"""Reconstruction of the placement of a plan, to predict its cycles with another activity or with other exchange costs."""
+"""Reconstruction of the placement of a plan, to predict its cycles with another activity (spike rates) or with other exchange costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights."""
+"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights.
+
+With segments, tiles store the history of one stretch of iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
+step's spikes, or one bit for each neuron. Packed rows need less exchange code, because a source tile then receives them in few pieces.
+"""
 
 from __future__ import annotations
 
@@ -44,26 +48,26 @@ def quick_searches(request: MappingRequest) -> list[Search]:
 
 def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
     """Return the searches of `request`; if nothing fits, those with packed rows of weights if they come closer to fitting."""
-    found = search(request)
-    if any_fits(found) or not able or not _may_pack(request):
-        return found
+    unpacked = search(request)
+    if any_fits(unpacked) or not able or not _may_pack(request):
+        return unpacked
     packed = search(replace(request, packed=True))
-    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(unpacked) else unpacked
 
 
-def any_fits(found: Iterable[Search]) -> bool:
+def any_fits(searches: Iterable[Search]) -> bool:
     """Return whether any search has a placement that fits."""
-    return any(search.best is not None for search in found)
+    return any(search.best is not None for search in searches)
 
 
-def smallest_misfit(found: Sequence[Search]) -> Search:
+def smallest_misfit(searches: Sequence[Search]) -> Search:
     """Return the search whose smallest misfit needs the fewest bytes."""
-    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
+    return min(searches, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def bytes_needed(found: Sequence[Search]) -> int:
+def bytes_needed(searches: Sequence[Search]) -> int:
     """Return the bytes of tile memory with which the search that comes closest to fitting would fit."""
-    nearest = smallest_misfit(found)
+    nearest = smallest_misfit(searches)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
@@ -79,16 +83,16 @@ def _may_pack(request: MappingRequest) -> bool:
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search without segments and, if nothing fits, with segments; data stay on the tiles if they fit, unless streaming is faster."""
-    found = _searches(request, strategy, placer, quick=quick)
-    if any_fits(found) or strategy != SNNC:
-        return found
+    whole = _searches(request, strategy, placer, quick=quick)
+    if any_fits(whole) or strategy != SNNC:
+        return whole
     rerun: list[Search] = []
     for way in request.streaming_choices():
-        if all(search.too_big_after_sequence for search in rerun or found):
+        if all(search.too_big_after_sequence for search in rerun or whole):
             break
         if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
             rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
-    return _fastest_way(rerun) or rerun or found
+    return _fastest_way(rerun) or rerun or whole
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
@@ -119,10 +123,10 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     )
 
 
-def _fastest_way(found: Sequence[Search]) -> list[Search]:
+def _fastest_way(searches: Sequence[Search]) -> list[Search]:
     """Return the searches with the fastest choice of streamed data, including transfers from the host."""
-    best = min((search for search in found if search.best is not None), key=_time, default=None)
-    return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
+    best = min((search for search in searches if search.best is not None), key=_time, default=None)
+    return [] if best is None else [search for search in searches if search.problem.streamed == best.problem.streamed]
 
 
 def _time(search: Search) -> float:

@@ -30,13 +30,12 @@ BOX, GAP, HIGH, LINE = 126, 12, 26, 30
 """Pixels of the picture: width of a box, gap between boxes, height of a box, and height of the lines between two rows."""
 PAGE = """# A map of the code
 
-For developers: the packages of the code, their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a package, and
-[decision 26](decisions/0026-rooms.md) gives the reasons for this division.
+For developers: the packages of the code, their purposes and their imports. [Decision 26](decisions/0026-rooms.md) gives the reasons for this division.
 
 ![The four subpackages of snnc. The packages of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a subpackage drawn above it. The tables below list every package and what it imports.](images/house.svg)
 
-Each coloured area is a subpackage of `snnc`. A line inside an area connects a package with one below that it imports; it is omitted if a path of other lines connects them. Arrows between areas are imports, too. `docs/site/house.py`
-writes the picture and the tables from the imports in the code; a test compares them with the code, and import contracts in `pyproject.toml` enforce the directions.
+Each coloured area is a subpackage of `snnc`. A line inside an area leads from a package down to one that it imports; it is omitted if other lines already connect the two. Arrows between areas are imports, too. `docs/site/house.py`
+writes the picture and the tables from the imports in the code; import contracts in `pyproject.toml` enforce the directions.
 """
 
 

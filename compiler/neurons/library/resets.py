@@ -85,6 +85,7 @@ class Firing:
         return f"{before}s = {self.spike(membrane)}\n{membrane} = {after}"
 
     def _delayed(self, update: Update, membrane: str) -> str:
+        """Return the equation that updates and resets the membrane by the spike ``r`` of the previous step."""
         if self.reset == "subtract":
             return f"{membrane} = {update(membrane)} - r*threshold"
         value = " + r*v_reset" if self.reset == "value" else ""
@@ -94,6 +95,7 @@ class Firing:
         return f"{membrane} = {update(kept)}"
 
     def _immediate(self, membrane: str, spike: str, *, taken_off: bool = False) -> str:
+        """Return the text of the membrane after a reset by `spike`; with `taken_off`, a reset to 0 is written as a subtraction."""
         if self.reset == "subtract":
             return f"{membrane} - {spike}*threshold"
         if taken_off:

@@ -70,12 +70,12 @@ def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, I
     if not flows:
         return np.zeros(nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     one_way = coo_array((np.concatenate(sizes), (np.concatenate(sources), np.concatenate(targets))), shape=(nodes, nodes)).tocsr()
-    both = (one_way + one_way.T).tocsr()
-    both.setdiag(0)
-    both.eliminate_zeros()
-    scale = UNITS / max(float(both.data.max(initial=0.0)), 1e-12)
-    weights = np.maximum(np.rint(both.data * scale), 1).astype(np.int64)
-    return both.indptr.astype(np.int64), both.indices.astype(np.int64), weights
+    symmetric = (one_way + one_way.T).tocsr()
+    symmetric.setdiag(0)
+    symmetric.eliminate_zeros()
+    scale = UNITS / max(float(symmetric.data.max(initial=0.0)), 1e-12)
+    weights = np.maximum(np.rint(symmetric.data * scale), 1).astype(np.int64)
+    return symmetric.indptr.astype(np.int64), symmetric.indices.astype(np.int64), weights
 
 
 def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Assignment:

@@ -47,10 +47,10 @@ class Cuts:
     paired: Any
 
     @classmethod
-    def of(cls, some: Sequence[Cut]) -> Cuts:
+    def of(cls, cuts: Sequence[Cut]) -> Cuts:
         """Stack cuts, one per row."""
-        replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
-        return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in cuts], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in cuts]))
 
     def samples(self, batch: int) -> Ints:
         """Return the maximum number of samples on a tile, for each cut."""

@@ -1,4 +1,7 @@
-"""Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read."""
+"""Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read.
+
+A block is the neurons and samples that one worker of a tile processes. A vertex is an instance of a C++ class of the emitted program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Codelets that run the blocks of a population, and the number of vertices of each codelet."""
+"""Codelets that run the blocks of a population, and the number of vertices of each codelet.
+
+A block is the neurons and samples that one worker of a tile processes. A codelet is a C++ class of the emitted program, and a vertex an
+instance of it on a tile.
+"""
 
 from __future__ import annotations
 

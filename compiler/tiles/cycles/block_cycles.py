@@ -1,4 +1,7 @@
-"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile."""
+"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile.
+
+A block is the neurons and samples that one worker processes. It reads the events of a step from windows, lists of ids of a fixed size.
+"""
 
 from __future__ import annotations
 
@@ -59,16 +62,15 @@ def block_cycles(
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     shares = np.maximum(problem.sample_groups(n, cut.columns, samples), 1)
-    each = largest_share(samples, shares, paired=cut.paired)
-    odd = (shares > 1) & (each % 2 == 1)
+    largest = largest_share(samples, shares, paired=cut.paired)
+    odd = (shares > 1) & (largest % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
-    found = shape_cycles(
-        problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
-    )
+    contents = expected(problem) if even else busiest(problem, part, largest)
+    cycles = shape_cycles(problem, layer, BlockShape(columns, largest, 1, odd), samples, part, held, contents)
     if part == "backward" and problem.returned_buses(layer):
         loops = block_loops(problem, layer, "backward")["returned", 0]
-        found = found + cycles_of(loops, _returned_amounts(problem, layer, columns, each))
-    return found
+        cycles = cycles + cycles_of(loops, _returned_amounts(problem, layer, columns, largest))
+    return cycles
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,13 @@ def shape_cycles(
 
     `holdings` returns the sizes of the tile's tables. Windows of returned gradients are not included.
     """
-    found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
+    total = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
         cycles = cycles_of(run.loops, run.amounts)
         if run.alone is not None:
             cycles = np.where(np.asarray(samples) == 1, cycles_of(run.alone, run.amounts), cycles)
-        found = found + cycles
-    return found
+        total = total + cycles
+    return total
 
 
 class BlockRun(NamedTuple):
@@ -186,13 +188,13 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
     received = _received(problem, layer, samples)
-    found = [
+    rows = [
         problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part, even=even) + received[part] + 0.0 * neurons
         if runs[part]
         else 0.0 * neurons
         for part in PARTS
     ]
-    return np.stack(np.broadcast_arrays(*found, _update(problem, layer, cut, neurons))).astype(np.float64)
+    return np.stack(np.broadcast_arrays(*rows, _update(problem, layer, cut, neurons))).astype(np.float64)
 
 
 def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
@@ -232,14 +234,14 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
 
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     """Return the expected amounts of the loops over a block's own neurons in all windows that return to it."""
-    found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
+    amounts: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in problem.returned_buses(layer):
         support = problem.support_events(bus)
         spikes = min(problem.events(bus.source), bus.capacity, support)
-        found["windows"] = found["windows"] + samples
-        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
-        found["own"] = found["own"] + samples * columns * support / bus.source.width
-    return found
+        amounts["windows"] = amounts["windows"] + samples
+        amounts["searches"] = amounts["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
+        amounts["own"] = amounts["own"] + samples * columns * support / bus.source.width
+    return amounts
 
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:

@@ -1,4 +1,8 @@
-"""Cycles and bytes that indexed connections add to blocks."""
+"""Cycles and bytes that indexed connections add to blocks.
+
+A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is not dense; it
+is stored as tables, and a tile that owns some of its weights sums their gradients and updates them.
+"""
 
 from __future__ import annotations
 

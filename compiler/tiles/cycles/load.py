@@ -1,4 +1,8 @@
-"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration."""
+"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
+
+In a superstep, all tiles compute and then wait for the slowest one. A vertex is an instance of a codelet on a tile, which one of the tile's
+workers (hardware threads) runs.
+"""
 
 from __future__ import annotations
 
@@ -206,15 +210,15 @@ class Load:
 
     def slowest_loops(self) -> tuple[PhaseLoop, ...]:
         """Return the loops of the slowest vertex on the slowest tile (both on average), most cycles first; empty if no loops are known."""
-        slowest, found = 0.0, None
+        slowest, loops_of_slowest = 0.0, None
         for tiles, kinds, cycles, loops, first in zip(
             self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
         ):
-            here = np.unique(kinds[tiles == self.busiest_tile]) - first
-            mean = cycles[here].mean(axis=1)
-            if len(here) and mean.max() > slowest:
-                slowest, found = float(mean.max()), None if loops is None else partial(loops, int(here[mean.argmax()]))
-        return tuple(sorted(found(), key=lambda loop: -loop.total)) if found is not None else ()
+            kinds_on_tile = np.unique(kinds[tiles == self.busiest_tile]) - first
+            mean = cycles[kinds_on_tile].mean(axis=1)
+            if len(kinds_on_tile) and mean.max() > slowest:
+                slowest, loops_of_slowest = float(mean.max()), None if loops is None else partial(loops, int(kinds_on_tile[mean.argmax()]))
+        return tuple(sorted(loops_of_slowest(), key=lambda loop: -loop.total)) if loops_of_slowest is not None else ()
 
     @cached_property
     def _groups(self) -> TileGroups:
@@ -231,11 +235,12 @@ class Load:
         _, one, of_tile = np.unique(sums[busy], return_index=True, return_inverse=True)
         place = np.full(self.problem.target.tiles, -1)
         place[busy[one]] = np.arange(len(one))
-        here = place[tiles]
-        mine = np.flatnonzero(here >= 0)
-        short: Any = here[mine].astype(np.int16) if len(one) < 1 << 15 else here[mine]  # NumPy sorts 16 bits by radix, without comparisons
-        mine = mine[np.argsort(short, kind="stable")]
-        where, vertices = here[mine], kind[mine]
+        group = place[tiles]
+        chosen = np.flatnonzero(group >= 0)
+        # NumPy sorts 16-bit numbers by radix, without comparisons.
+        short: Any = group[chosen].astype(np.int16) if len(one) < 1 << 15 else group[chosen]
+        chosen = chosen[np.argsort(short, kind="stable")]
+        where, vertices = group[chosen], kind[chosen]
         workers = self.problem.target.workers
         if not shared.any():
             return TileGroups(busy, of_tile.reshape(-1), workers * makespans(where, vertices, cycles, len(one), workers))
@@ -308,15 +313,15 @@ def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floa
     the ratio of time to mean load in the assigned iterations.
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
-    some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
+    chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
     whole = cycles[kinds]
-    assigned = whole if len(some) == iterations else whole[:, :, some]
+    assigned = whole if len(chosen) == iterations else whole[:, :, chosen]
     ascending = np.sort(assigned.reshape(vertices, -1), axis=0)
-    found: Floats = _longest_worker(ascending, workers).reshape(tiles, len(some))
-    if len(some) == iterations:
-        return found
+    longest: Floats = _longest_worker(ascending, workers).reshape(tiles, len(chosen))
+    if len(chosen) == iterations:
+        return longest
     even = whole.sum(axis=0) / workers
-    over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
+    over = longest.sum(axis=1, keepdims=True) / np.maximum(even[:, chosen].sum(axis=1, keepdims=True), 1.0)
     bounded: Floats = np.maximum(whole.max(axis=0), even * over)
     return bounded
 

@@ -63,9 +63,9 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
     begins = np.ones(len(row), bool)  # consecutive rows of one tile are sent in one piece
     begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
     rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
-    for r, wanted in enumerate(reader.samples):
+    for r, read in enumerate(reader.samples):
         for w, written in enumerate(writer.samples):
-            overlap = common(wanted, written)
+            overlap = common(read, written)
             if not overlap:
                 continue
             whole = overlap == written[1]
@@ -73,8 +73,8 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
             traffic.add(reader.of(r), size * rows, pieces if whole else rows)
             local = home - tile == reader.starts[r] - writer.starts[w]
             if local.any():
-                own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
-                traffic.add(reader.of(r), -size * own[0], -own[1])
+                local_rows = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
+                traffic.add(reader.of(r), -size * local_rows[0], -local_rows[1])
             _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
@@ -120,17 +120,17 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
     """Return the exchange before U1: owners gather the gradients of their weights from the groups of `layers` that use these weights."""
     traffic = ExchangeTraffic.none(layout.problem)
-    for found in owned_by(layout, layers) if not layout.exact else ():
-        tiles, _, pieces, values = _estimated_work(layout, found)
+    for weights in owned_by(layout, layers) if not layout.exact else ():
+        tiles, _, pieces, values = _estimated_work(layout, weights)
         traffic.add(tiles, FLOAT * values, pieces)
-    for found in owned_by(layout, layers) if layout.exact else ():
-        where = found.target
+    for weights in owned_by(layout, layers) if layout.exact else ():
+        where = weights.target
         blocks = sample_groups(where.tile_neurons, where.columns, layout.problem.target.workers, where.tile_samples)
         single = (blocks <= 1).reshape(where.replicas, where.width)
-        for replica, (tile, owner, elements) in enumerate(found.uses("target")):
-            moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
-            joined = found.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
-            to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
+        for replica, (tile, owner, elements) in enumerate(weights.uses("target")):
+            moved = (tile != weights.owners.tile[owner]) & weights.owners.learned[owner]
+            joined = weights.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
+            to, size = weights.owners.tile[owner][moved], FLOAT * elements[moved]
             _move(layout, traffic, tile[moved], to, size, joined[moved])
             traffic.sent += np.bincount(tile[moved], size, len(traffic.sent))
     return traffic
@@ -141,16 +141,16 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
     Bytes that a tile copies within its own memory are added to `stays`.
     """
-    copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
-    for found in copied:
-        for side in found.sides:
-            for tile, owner, elements in found.uses(side):
-                mine, away = found.sizes[owner] == size, tile != found.owners.tile[owner]
-                moved, stay = mine & away, mine & ~away
-                joined = found.joined(side, (tile, owner, elements))[moved]
-                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
+    copied = [weights for weights in layout.copied if (weights.sizes == size).any()] if layout.exact else []
+    for weights in copied:
+        for side in weights.sides:
+            for tile, owner, elements in weights.uses(side):
+                of_size, away = weights.sizes[owner] == size, tile != weights.owners.tile[owner]
+                moved, stay = of_size & away, of_size & ~away
+                joined = weights.joined(side, (tile, owner, elements))[moved]
+                _move(layout, traffic, weights.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
                 stays += np.bincount(tile[stay], size * elements[stay], len(stays))
-        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(found.sides))
+        np.add.at(traffic.sent, weights.owners.tile, size * weights.owners.count * (weights.sizes == size) * len(weights.sides))
     return bool(copied)
 
 
@@ -208,12 +208,12 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
                 yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
 
 
-def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
+def _estimated_work(layout: Layout, weights: Ownership) -> tuple[Ints, int, int, int]:
     """Return the tiles of owners, and estimates of `elements`, `pieces` and `values` of :class:`OwnedWork` for one owner."""
-    where, elements = found.target, found.indexed.owned
+    where, elements = weights.target, weights.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())
-    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    values = float(np.sum(layout.holdings(layout.problem.by_id[weights.link.target])(weights.indexed, "target").total["size"]))
     touched = min(values / groups * owners / elements + 1, owners)
     tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
     return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

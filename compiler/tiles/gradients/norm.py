@@ -22,6 +22,7 @@ TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
 JUDGED: Final = "update: loss scale"
+"""Names of the supersteps: squares, their sums by tile, by chip and in total, and the test whether the gradients are finite."""
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
@@ -58,16 +59,16 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
 
 def squared_shares(layout: Layout) -> Ints:
     """Return the number of vertices on each tile that sum squares of gradients."""
-    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
         where = layout.ranges[layer.id]
         for rows in learned_rows(layer):
             for groups, elements in parameter_groups(where, rows):
-                found[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
-        found[where.tiles[0]] += learned_scalars(layer)
+                number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        number[where.tiles[0]] += learned_scalars(layer)
     for tiles, *_ in owned_work(layout, layout.problem.network.layers):
-        np.add.at(found, tiles, 1)
-    return found
+        np.add.at(number, tiles, 1)
+    return number
 
 
 def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:

@@ -180,14 +180,14 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
     """Return the number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
-    each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
+    pieces_per_tile, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
-    pieces = each * (largest - 1) + bundles
+    pieces = pieces_per_tile * (largest - 1) + bundles
     rows = ceil_div(source.width, np.minimum(smallest, source.width)) * int(source.neurons.max())
     packed = FLOAT * rows * largest * int(target.neurons.max())
     best = int(np.argmin(problem.target.fragment_code_bytes * pieces + packed))
-    return int(bundles[best]) if WORTH * pieces[best] <= each * target.width else 0
+    return int(bundles[best]) if WORTH * pieces[best] <= pieces_per_tile * target.width else 0
 
 
 def nearest(source: TileRange, target: TileRange, replica: int) -> int:
@@ -263,15 +263,15 @@ def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> flo
     edges = int(before[-1]) * int(width.sum()) * np.arange(workers + 1) // workers
     begin, end = edges[:-1, None], edges[1:, None]
     at = int(before[-1]) * np.append(0, np.cumsum(width))
-    here = (at[1:] > begin) & (at[:-1] < end)
+    touched = (at[1:] > begin) & (at[:-1] < end)
     block = width[:, None] * count
     start = at[:-1, None] + width[:, None] * before[:-1]
     first = np.clip(begin[..., None] - start, 0, number * block) // block
     last = ceil_div(np.clip(end[..., None] - start, 0, number * block), block)
     rows = np.maximum(last - first, 0).sum(axis=(1, 2))
-    amounts = {"pieces": len(widths), "runs": len(runs) * here.sum(axis=1), "rows": rows, "weights": (end - begin)[:, 0]}
-    found = pack_rows(problem.costs).cycles(amounts)
-    return problem.target.vertex_start_cycles + float(found.max())
+    amounts = {"pieces": len(widths), "runs": len(runs) * touched.sum(axis=1), "rows": rows, "weights": (end - begin)[:, 0]}
+    cycles = pack_rows(problem.costs).cycles(amounts)
+    return problem.target.vertex_start_cycles + float(cycles.max())
 
 
 def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing) -> None:
@@ -282,15 +282,15 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
     for replica, readers in packing.readers.items():
         tiles, moved = packing.target.of(replica), np.zeros(packing.target.width, dtype=bool)
         for r in (r for r in range(source.replicas) if nearest(source, packing.target, r) == replica):
-            mine = source.of(r)
+            reading = source.of(r)
             for bundle, size in enumerate(sizes.tolist()):
                 packed = packing.edges[bundle] + member[size]
-                away = tiles[packed] != mine
+                away = tiles[packed] != reading
                 size_of_rows = FLOAT * source.neurons * columns[bundle]
-                traffic.add(mine, size_of_rows * away, away)
+                traffic.add(reading, size_of_rows * away, away)
                 if readers == 1:
                     np.add.at(traffic.sent, tiles[packed], size_of_rows * away)
                 moved[packed[away]] = True
-                send_over_links(layout, traffic, tiles[packed], mine, size_of_rows)
+                send_over_links(layout, traffic, tiles[packed], reading, size_of_rows)
         if readers > 1:
             traffic.sent[tiles] += FLOAT * packing.elements * moved

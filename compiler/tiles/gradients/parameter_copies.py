@@ -154,19 +154,19 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """Return the cycles of the busiest worker that sorts `rows` rows of weights; elements are distributed to workers as in the codelet."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
+    cycles, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in equal_runs(target.neurons):
         column = rows * tiles
         begin, end = (column * columns * (worker + k) // len(worker) for k in (0, 1))
         touched = np.where(end > begin, (end - 1) // column - begin // column + 1, 0)
-        found += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
-    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
+        cycles += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(cycles.max())
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """Return the cycles of :func:`_cycles` for float16 weights; each worker processes an even number of columns of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
+    cycles, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())
     begin, end = (np.minimum(2 * (ceil_div(outputs, 2) * (worker + k) // len(worker)), outputs) for k in (0, 1))
     for tiles, columns in equal_runs(target.neurons):
@@ -175,9 +175,9 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
         last = np.minimum(ceil_div(np.maximum(end - at, 0), max(columns, 1)), tiles)
         groups = int(column_groups(np.array([columns]), target.columns)[0])
         amounts = {"runs": 1, "groups": np.maximum(last - first, 0) * groups, "columns": overlap, "weights": overlap * rows}
-        found += cycles_of(vertex.loops, amounts)
+        cycles += cycles_of(vertex.loops, amounts)
         at += tiles * columns
-    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(cycles.max())
 
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:

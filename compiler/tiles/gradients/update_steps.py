@@ -188,23 +188,23 @@ def _of_layer(
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
     """Return the vertices that sum the private gradients of column groups with several blocks."""
-    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((half, amounts, number))
-    return found
+        vertices.append((half, amounts, number))
+    return vertices
 
 
 def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
     """Return the vertices that each process a share of a parameter; with `sums`, they also sum its gradients."""
-    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
-        mine = shares_of(where, elements).ravel()
-        amounts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
-        number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((half, amounts, number))
-    return found
+        elements_of_tile = shares_of(where, elements).ravel()
+        amounts = _summed(problem, elements_of_tile, 1 if not sums else shares if where.replicas == 1 else where.replicas)
+        number = np.tile(groups, where.replicas) * (elements_of_tile > 0) * problem.target.workers
+        vertices.append((half, amounts, number))
+    return vertices
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:

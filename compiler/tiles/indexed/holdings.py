@@ -1,4 +1,8 @@
-"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
+"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile.
+
+An indexed map is a connection that is not dense, such as a convolution, as a list of (source, target, weight). A tile has tables with the
+entries of its own neurons.
+"""
 
 from __future__ import annotations
 
@@ -109,12 +113,12 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
     return rows, runs, values
 
 
-def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
+def held_exactly(indexed: dict[str, Any], groups: Ints) -> TableAmounts:
     """Return the sizes for each tile, given the sizes for each group, tile by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
-        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
-        {name: np.add.reduceat(values, start) for name, values in found.items()},
+        {name: np.maximum.reduceat(values, start) for name, values in indexed.items()},
+        {name: np.add.reduceat(values, start) for name, values in indexed.items()},
     )
 
 
@@ -160,11 +164,11 @@ def _bytes(array: Ints | Floats) -> bytes:
 def measure(cutter: Cutter, neurons: int) -> Profile:
     """Measure the tables of a population of `neurons` neurons, for several group sizes and a sample of the groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
-    found = []
+    largest = []
     for size in sizes:
         number = -(-neurons // int(size))
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
         first = chosen * size
         measured = amounts(cutter(first, np.minimum(size, neurons - first)))
-        found.append([float(measured[name].max()) for name in AMOUNTS])
-    return Profile(sizes, np.array(found).T)
+        largest.append([float(measured[name].max()) for name in AMOUNTS])
+    return Profile(sizes, np.array(largest).T)

@@ -78,8 +78,8 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 
 @lru_cache(maxsize=64)
-def _profile(found: IndexedMap, side: Side) -> Profile:
+def _profile(indexed: IndexedMap, side: Side) -> Profile:
     """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
     if side == "target":
-        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
-    return measure(lambda first, count: source_tables(found, first, count), found.inputs)
+        return measure(lambda first, count: target_tables(indexed, first, count), indexed.outputs)
+    return measure(lambda first, count: source_tables(indexed, first, count), indexed.inputs)

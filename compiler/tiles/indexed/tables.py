@@ -108,8 +108,8 @@ class IndexTables:
         if not self.keyed:
             return self.low, self.low + self.span
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
-        some, keys = self.span > 0, np.append(self.keys, 0)
-        return np.where(some, keys[np.minimum(begin, len(self.keys))], 0), np.where(some, keys[last] + 1, 0)
+        nonempty, keys = self.span > 0, np.append(self.keys, 0)
+        return np.where(nonempty, keys[np.minimum(begin, len(self.keys))], 0), np.where(nonempty, keys[last] + 1, 0)
 
     @property
     def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -178,10 +178,10 @@ class _Entries:
     length: Ints
 
 
-def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the target's groups ``[first, first + count)``, which are ascending and do not overlap."""
-    entries = _clipped(found, first, count)
-    plain = entries.row < found.inputs
+def target_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
+    """Cut `indexed` along the target's groups ``[first, first + count)``, which are ascending and do not overlap."""
+    entries = _clipped(indexed, first, count)
+    plain = entries.row < indexed.inputs
     group, source = entries.group[plain], entries.row[plain]
     low, high = _extent(group, source, len(first))
     span, keys, index = high - low, np.zeros(0, np.int64), source - low[group]
@@ -193,39 +193,39 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     row = span[entries.group]
     row[plain] = index
     merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
-    return _tables(found, merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)))
+    return _tables(indexed, merged, (low, span, keys), always=indexed.biases > 0, targets=_nothing(len(first)))
 
 
-def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
-    begin, end = (np.searchsorted(found.source, np.minimum(edge, found.inputs), side="left") for edge in (first, first + count))
+def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
+    """Cut `indexed` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
+    begin, end = (np.searchsorted(indexed.source, np.minimum(edge, indexed.inputs), side="left") for edge in (first, first + count))
     group = np.repeat(np.arange(len(first)), end - begin)
     inside = _ranges(begin, end - begin)
-    units, each = found.target[inside] // found.length, found.outputs // found.length
-    numbered, targets = _numbered(group * each + units, each, len(first), found.length)
+    units, each = indexed.target[inside] // indexed.length, indexed.outputs // indexed.length
+    numbered, targets = _numbered(group * each + units, each, len(first), indexed.length)
     entries = _Entries(
-        group, found.source[inside] - first[group], numbered * found.length, found.weight[inside], np.full(len(group), found.length)
+        group, indexed.source[inside] - first[group], numbered * indexed.length, indexed.weight[inside], np.full(len(group), indexed.length)
     )
     rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
-    return _tables(found, _merged(entries), rows, always=False, targets=targets)
+    return _tables(indexed, _merged(entries), rows, always=False, targets=targets)
 
 
-def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
+def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
     """Assign entries to the groups of their targets; an entry that reaches several groups is split."""
     stop = first + count
-    every = np.arange(found.outputs + 1)  # fewer than entries, so search once for each target
-    begin = np.searchsorted(stop, every, side="right")[found.target]
-    end = np.searchsorted(first, every, side="left")[found.target + found.length]
+    every = np.arange(indexed.outputs + 1)  # fewer than entries, so search once for each target
+    begin = np.searchsorted(stop, every, side="right")[indexed.target]
+    end = np.searchsorted(first, every, side="left")[indexed.target + indexed.length]
     reached = np.flatnonzero(end > begin)
     number = (end - begin)[reached]
     entry = np.repeat(reached, number)
     group = _ranges(begin[reached], number)
     order = stable_order(group, len(first))
     entry, group = entry[order], group[order]
-    target = np.maximum(found.target[entry], first[group])
-    skipped = target - found.target[entry]
-    length = np.minimum(found.target[entry] + found.length, stop[group]) - target
-    return _Entries(group, found.source[entry], target, found.weight[entry] + skipped, length)
+    target = np.maximum(indexed.target[entry], first[group])
+    skipped = target - indexed.target[entry]
+    length = np.minimum(indexed.target[entry] + indexed.length, stop[group]) - target
+    return _Entries(group, indexed.source[entry], target, indexed.weight[entry] + skipped, length)
 
 
 def _ranges(first: Ints, count: Ints) -> Ints:
@@ -239,8 +239,8 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
     low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     begin = np.searchsorted(group, np.arange(groups), side="left")
     end = np.searchsorted(group, np.arange(groups), side="right")
-    some = end > begin
-    low[some], high[some] = row[begin[some]], row[end[some] - 1] + 1
+    nonempty = end > begin
+    low[nonempty], high[nonempty] = row[begin[nonempty]], row[end[nonempty] - 1] + 1
     return low, high
 
 
@@ -259,18 +259,18 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
+def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
     """Build the tables from runs; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
     row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
-    wanted = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
+    row_number = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
     of_group = np.repeat(np.arange(groups), np.diff(row_start))
     wide = int(span.max(initial=0)) + 2
-    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
-    local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
-    of_map = always, found.inputs, found.weights
+    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + row_number, side="left") - run_start[of_group]
+    local, used = (runs.weight, _nothing(groups)) if indexed.maximum else _used(runs, groups, indexed.elements)
+    of_map = always, indexed.inputs, indexed.weights
     return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, *of_map)
 
 

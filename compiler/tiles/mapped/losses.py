@@ -1,4 +1,7 @@
-"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample."""
+"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample.
+
+A score is a statistic of an output over time, such as its number of spikes.
+"""
 
 from __future__ import annotations
 
@@ -122,16 +125,16 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
     """Return a slot for each statistic of a range of outputs that a term of the loss reads."""
-    wanted: list[tuple[ScoreKind, int, int]] = []
+    keys: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets
         if term.statistic != "steps" or known:
-            wanted.append(("known" if known else term.statistic, first, stop))
-    found, place = [], 0
-    for kind, first, stop in dict.fromkeys(wanted):
-        found.append(ScoreSlot(kind, first, stop, place))
+            keys.append(("known" if known else term.statistic, first, stop))
+    slots, place = [], 0
+    for kind, first, stop in dict.fromkeys(keys):
+        slots.append(ScoreSlot(kind, first, stop, place))
         place += stop - first
-    return tuple(found)
+    return tuple(slots)
 
 
 def _masked(loss: Composed) -> int:

@@ -52,7 +52,7 @@ def block_bytes(
     shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
-    own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
+    stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
     floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
@@ -60,7 +60,7 @@ def block_bytes(
     floats["records", "forward"] = problem.steps * layer.measured * samples * neurons
     floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.measured * shares * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
-    floats["weights", "always"] = own * neurons + scalars
+    floats["weights", "always"] = stored * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
     floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
     # The host reads the first private gradient of a group, to which the other private gradients are added.

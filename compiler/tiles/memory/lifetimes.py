@@ -104,12 +104,12 @@ def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | 
     """
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
-    found: dict[str, int] = {}
+    live: dict[str, int] = {}
     for (category, life), size in held.items():
         if stage in LIVES[life]:
-            found[category] = found.get(category, 0) + int(size)
-    found["exchange"] = int((more or {}).get(stage, 0))
-    return stage, found
+            live[category] = live.get(category, 0) + int(size)
+    live["exchange"] = int((more or {}).get(stage, 0))
+    return stage, live
 
 
 def _all(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -75,13 +75,13 @@ class Candidates:
 
     def partition(self, part: Ints) -> Partition:
         """Return the partition that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
-        mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
-        places = {name: self._places(part[some], some) for name, some in mine.items()}
-        return Partition({name: part[some] for name, some in mine.items()}, places)
+        neurons_of = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
+        places = {name: self._places(part[neurons], neurons) for name, neurons in neurons_of.items()}
+        return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
-    def _places(self, part: Ints, some: slice) -> Ints:
+    def _places(self, part: Ints, neurons: slice) -> Ints:
         """Return the position of each neuron of a population in its part."""
-        work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
+        work, found = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))
         return found

@@ -56,10 +56,10 @@ def _by_turns(work: Floats) -> Ints:
     size = (off**2).sum(axis=0)
     different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])
     error, placed = np.zeros((len(off), 1)), np.zeros(off.shape[1])
-    found = np.zeros(off.shape[1], dtype=np.int64)
-    for place in range(len(found)):
+    order = np.zeros(off.shape[1], dtype=np.int64)
+    for place in range(len(order)):
         other = next((n for n in different if placed[n] == 0), None) if place % EVERY == 0 else None
         best = int((((error + off) ** 2).sum(axis=0) + placed).argmin()) if other is None else other
-        found[place], placed[best] = best, np.inf
+        order[place], placed[best] = best, np.inf
         error = error + off[:, best, None]
-    return found
+    return order

@@ -88,9 +88,9 @@ def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)
-    some = np.flatnonzero(score >= CLOSE * highest)
-    some = some[np.argsort(-score[some], kind="stable")][:most]
-    return some[np.cumsum(graph.work[some]) - graph.work[some] / 2 <= room]
+    nearest = np.flatnonzero(score >= CLOSE * highest)
+    nearest = nearest[np.argsort(-score[nearest], kind="stable")][:most]
+    return nearest[np.cumsum(graph.work[nearest]) - graph.work[nearest] / 2 <= room]
 
 
 def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
@@ -157,10 +157,10 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
 
 def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
     """Move the vertices `wanted` to their targets, in this order, while the targets have room."""
-    found = part.copy()
+    moved_part = part.copy()
     room = most - graph.loads(part, parts)
     for k in range(parts):
-        mine = wanted[target[wanted] == k]
-        mine = mine[np.cumsum(graph.work[mine]) <= room[k]]
-        found[mine] = k
-    return found
+        moving = wanted[target[wanted] == k]
+        moving = moving[np.cumsum(graph.work[moving]) <= room[k]]
+        moved_part[moving] = k
+    return moved_part

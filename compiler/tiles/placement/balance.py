@@ -196,17 +196,17 @@ class Balance:
         """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if none is found."""
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
-        found = self._fitting(multiples, high, tiles)
-        if found is None:
+        best = self._fitting(multiples, high, tiles)
+        if best is None:
             return None
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            now = self._fitting(multiples, middle, tiles)
-            if now is None:
+            within = self._fitting(multiples, middle, tiles)
+            if within is None:
                 low = middle
             else:
-                found, high = now, middle
-        return found
+                best, high = within, middle
+        return best
 
     def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
         found = self._allocations.fewest(multiples, scale)

@@ -51,13 +51,13 @@ class ReplicaShape:
 
 def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaShape, ...]:
     """Return the shapes of all populations in a placement."""
-    found = []
+    shapes = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
-        found.append(
+        shapes.append(
             ReplicaShape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
         )
-    return tuple(found)
+    return tuple(shapes)
 
 
 def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, copies: int) -> Placement | None:

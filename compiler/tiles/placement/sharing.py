@@ -97,13 +97,13 @@ def sharing_tiles(
         return []
     limit = min(choices[0].limit for choices in options)
     places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
-    found = []
+    shared = []
     for start in _starts(options, allocations, separate, copies):
         for order in (range(len(allocations)), range(len(allocations) - 1, -1, -1)):
             search = _Descent(allocations, tiles, limit, places, start)
             search.run(order)
-            found.append(_placement(problem, search.state, copies))
-    return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
+            shared.append(_placement(problem, search.state, copies))
+    return shared + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
 def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation, int]], copies: int) -> Placement:
@@ -185,14 +185,14 @@ class _Descent:
 
     def _improve(self, index: int, power: int) -> None:
         """Give one population its best allocation and place; keep all others."""
-        mine, at = self.state[index]
+        present, at = self.state[index]
         others = self.total.copy()
-        others[:, at : at + mine.tiles] -= mine.load
+        others[:, at : at + present.tiles] -= present.load
         costs = _Costs(others, self.scale, power, self.limit)
-        found = float(costs.at(mine, np.array([at]))[0])
+        present_cost = float(costs.at(present, np.array([at]))[0])
         best, (allocation, place) = self._best_allocation(self.allocations[index], costs)
-        if best >= found * WORTH:
-            allocation, place = mine, at
+        if best >= present_cost * WORTH:
+            allocation, place = present, at
         self.state[index] = allocation, place
         others[:, place : place + allocation.tiles] += allocation.load
         self.total = others

@@ -1,4 +1,7 @@
-"""Activity of neurons, from which follow the capacities of windows and the predicted costs of a plan."""
+"""Activity of neurons (their spike rates), which determines the capacities of windows and the predicted costs of a plan.
+
+A window is a list of the spikes of one step that tiles send to each other; its capacity is fixed.
+"""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ class Common:
 
     def variants(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
         """Return the orders to try for a program, by name; "" is the author's order."""
-        known = next((variants for one, variants in self._variants if one is program), None)
-        if known is None:
-            known = _variants(program)
-            self._variants.append((program, known))
-        return known
+        of_program = next((variants for one, variants in self._variants if one is program), None)
+        if of_program is None:
+            of_program = _variants(program)
+            self._variants.append((program, of_program))
+        return of_program
 
 
 def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:

@@ -87,19 +87,19 @@ class NetworkPartitioner:
 
     def hypergraph(self) -> Hypergraph:
         """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
-        found = self.candidates
-        assert found is not None
-        rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
-        return found.hypergraph(rates, self._work(found, rates))
+        candidates = self.candidates
+        assert candidates is not None
+        rates = {name: _rate(self.program, name, self.activity) for name in candidates.sizes}
+        return candidates.hypergraph(rates, self._work(candidates, rates))
 
     def partition(self, parts: int, by: Partitioner | None = None) -> Partition:
         """Cut the network into `parts` parts."""
-        found = self.candidates
-        assert found is not None
+        candidates = self.candidates
+        assert candidates is not None
         if parts == 1:
-            return found.partition(np.zeros(found.neurons, dtype=np.int64))
+            return candidates.partition(np.zeros(candidates.neurons, dtype=np.int64))
         graph = self.hypergraph()
-        return found.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+        return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
         """Lower the network in the parts of `partition`.
@@ -111,20 +111,20 @@ class NetworkPartitioner:
         """
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
-    def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
+    def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
         """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
-        each = np.zeros(found.neurons)
-        for name, first in found.first.items():
-            mine, id_ = slice(first, first + found.sizes[name]), layers[name].id
+        cycles = np.zeros(candidates.neurons)
+        for name, first in candidates.first.items():
+            neurons, id_ = slice(first, first + candidates.sizes[name]), layers[name].id
             kinds = [costs[f"{kind}.{id_}"] for kind in ("forward", "backward") if f"{kind}.{id_}" in costs]
             mean = float(np.mean(rates[name]))
-            each[mine] += sum(cost.neuron + mean * (cost.single + cost.value) * found.fan_in[mine] for cost in kinds)
+            cycles[neurons] += sum(cost.neuron + mean * (cost.single + cost.value) * candidates.fan_in[neurons] for cost in kinds)
             back = costs.get(f"source_gradient.{id_}")
             if back is not None:
-                each[mine] += (back.single + back.value) * found.fan_out[mine]
-        return np.maximum(each, 1.0)
+                cycles[neurons] += (back.single + back.value) * candidates.fan_out[neurons]
+        return np.maximum(cycles, 1.0)
 
 
 def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
@@ -223,9 +223,9 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
     """Return the network cut into the number of parts that the user requested."""
-    found = parter.candidates
-    if found is None or number > found.neurons:
-        what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
+    candidates = parter.candidates
+    if candidates is None or number > candidates.neurons:
+        what = "no population has sparse connections" if candidates is None else f"{candidates.neurons} neurons have sparse connections"
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")
     try:
         return parter.apply(parter.partition(number))
@@ -261,17 +261,17 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
     """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
-    random, found = np.random.default_rng(0), {}
+    random, of_parts = np.random.default_rng(0), {}
     for of, counted in counts.items():
-        mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
-        cut = {name: index for name, index in mine.items() if index is not None}
-        found.update({name: counted for name in mine if name not in cut})
+        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+        cut = {name: index for name, index in places.items() if index is not None}
+        of_parts.update({name: counted for name in places if name not in cut})
         rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
         drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends
-        found.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
-    return found
+        of_parts.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+    return of_parts
 
 
 def _peak(whole: int, share: float, width: int) -> int:

@@ -233,13 +233,13 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
 def _of_owners(layout: Layout) -> Iterator[Use]:
     """Yield the codelets of owners of indexed weights, and of column groups that sum the gradients of several blocks."""
     problem = layout.problem
-    for found in layout.owned if layout.exact else ():
-        tiles, where = found.owners.tile[found.owners.learned], found.target
-        halves = found.halves[found.owners.learned]
+    for weights in layout.owned if layout.exact else ():
+        tiles, where = weights.owners.tile[weights.owners.learned], weights.target
+        halves = weights.halves[weights.owners.learned]
         yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
         for half in (False, True):
             if (halves == half).any():
-                yield Use.of(_update(problem, half=half, placed=half and found.placed), tiles[halves == half], 1)
+                yield Use.of(_update(problem, half=half, placed=half and weights.placed), tiles[halves == half], 1)
         if problem.network.passes:
             yield Use.of(sum_private(problem.costs), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)

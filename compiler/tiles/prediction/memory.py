@@ -202,14 +202,14 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
     """
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
-    found = {
+    sizes = {
         "always": FLOAT * 2 * loss.width,
         "scores": FLOAT * (1 + loss.chooses_step) * loss.scores,
         "loss": FLOAT * problem.loss_parts + (0 if targets else LABEL_BYTES),
     }
     # Targets arrive before the first superstep of the loss.
-    found["scores" if loss.scores else "loss"] += targets
-    return found
+    sizes["scores" if loss.scores else "loss"] += targets
+    return sizes
 
 
 def bytes_before_pricing(layout: Layout) -> int:

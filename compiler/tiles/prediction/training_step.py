@@ -375,14 +375,14 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
     """Return loads and exchanges of two supersteps: blocks read a further window, and relays write the next window."""
-    read, shown = round_load(layout, part), _next_load(layout, part)
+    read, written = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
     if part == "backward":
         windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
-    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), shown.tiles)
+    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), written.tiles)
     if part == "backward":
         add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
-    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
+    return (read, with_clock(layout, windows, read.tiles)), (written, moved)
 
 
 def fragments_without_runs(layout: Layout) -> Floats:

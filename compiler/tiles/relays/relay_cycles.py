@@ -163,7 +163,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
     """Return the work of converting the bits of a step to ids in the windows of `buses`, with one vertex per bus."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
-    always, shown = 0.0, {}
+    always, converting = 0.0, {}
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
@@ -171,10 +171,10 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
-        own = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
-        shown[bus.id] = sum(cycles_of(some, amounts) for amounts, some in own)
-        runs += [({"lists": pieces}, loops["lists"]), *own]
-    return RelayWork(always, 0.0, shown, tuple(runs))
+        of_bus = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
+        converting[bus.id] = sum(cycles_of(some, amounts) for amounts, some in of_bus)
+        runs += [({"lists": pieces}, loops["lists"]), *of_bus]
+    return RelayWork(always, 0.0, converting, tuple(runs))
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:

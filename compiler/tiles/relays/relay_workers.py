@@ -246,15 +246,15 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
     """Return the pieces of masks, runs of consecutive units, groups of words in runs, and remaining units of each worker: [4, workers]."""
     together, whole = TOGETHER // rows.unit, rows.all * shares.samples
-    found = np.zeros((4, shares.workers))
+    walked = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
         at, end = whole * worker // shares.workers, whole * (worker + 1) // shares.workers
         step = whole if shares.samples == 1 else rows.row
         edges = np.unique([at, end, *range(at - at % step, end, step)])
         lengths = np.diff(edges[edges >= at])
         pieces = -(-end // rows.all) - at // rows.all if end > at else 0
-        found[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
-    return found
+        walked[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
+    return walked
 
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:

@@ -1,4 +1,7 @@
-"""Distribution of the samples of each source to relays on tiles."""
+"""Distribution of the samples of each source to relays.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 
@@ -37,16 +40,16 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:
     """Return the number of samples per relay, at most `most`, that minimises the total time of the relays and of their readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
-    each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
-    cycles = _relay_cycles(problem, source, rows, each)
-    fragments = np.zeros(len(each))
+    tried = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
+    cycles = _relay_cycles(problem, source, rows, tried)
+    fragments = np.zeros(len(tried))
     if rows is not None:
-        fragments += rows.tiles * _parts_of(each, ranges[source.owner].most_samples)
+        fragments += rows.tiles * _parts_of(tried, ranges[source.owner].most_samples)
     for bus in problem.buses_of(source):
         for backward in (False, True) if problem.training else (False,):
-            read = [_parts_of(ranges[layer.id].most_samples, each) for layer in problem.readers(bus, backward=backward)]
+            read = [_parts_of(ranges[layer.id].most_samples, tried) for layer in problem.readers(bus, backward=backward)]
             fragments += (2 if bus.events else 1) * np.max(read, axis=0, initial=0)
-    return int(each[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
+    return int(tried[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
 
 
 def _parts_of(samples: Any, size: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Lengths of segments to try if the history of all steps does not fit."""
+"""Lengths of segments to try if the history of all steps does not fit.
+
+A segment is a stretch of iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass runs
+again from the states stored at its beginning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Layouts: placements of populations, with relays and losses distributed over the tiles."""
+"""Layouts: placements of populations, with relays and losses distributed over the tiles.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 
@@ -44,28 +47,28 @@ def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> In
 
 def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) -> Floats:
     """Return the cycles of blocks on each tile while relays search for spikes; 0 if the two are separate supersteps."""
-    found = np.zeros(problem.target.tiles)
+    total = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
         args = (problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
         cycles = problem.memo.get(("computing", layer.id, cut_key(where)), partial(block_cycles, *args))
-        np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
-    return found
+        np.add.at(total, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
+    return total
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
     """Return the tiles allowed for relays in each group of chips: all tiles, or with `local_relays` the tiles of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
-    each = where.replicas // copies
-    found = []
+    replicas_of_copy = where.replicas // copies
+    rooms = []
     for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
         first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
         if local_relays:
-            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
-            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
-        found.append(Room(first, stop, sample, samples))
-    return found
+            tiles = where.tiles[copy * replicas_of_copy * where.width : (copy + 1) * replicas_of_copy * where.width]
+            first, stop = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
+        rooms.append(Room(first, stop, sample, samples))
+    return rooms
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
@@ -76,13 +79,13 @@ def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRa
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
-    found = np.zeros(problem.batch, dtype=np.int64)
+    tile_of_loss = np.zeros(problem.batch, dtype=np.int64)
     assigned: dict[tuple[int, int], int] = {}
     for replica, (first, count) in enumerate(where.samples):
         tiles = where.of(replica)
         room = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
         order = np.argsort(used[slice(*room)], kind="stable") + room[0]
         begin = assigned.get(room, 0)
-        found[first : first + count] = order[(begin + np.arange(count)) % len(order)]
+        tile_of_loss[first : first + count] = order[(begin + np.arange(count)) % len(order)]
         assigned[room] = begin + count
-    return tuple(found.tolist())
+    return tuple(tile_of_loss.tolist())

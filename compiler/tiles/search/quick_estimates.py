@@ -31,10 +31,10 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, all of its searches (`found`), and the searches that are worth refining (`candidates`)."""
+    """A quick estimate: its arguments, all of its searches, and the searches that are worth refining (`candidates`)."""
 
     arguments: Mapping[str, Any]
-    found: list[Search]
+    searches: list[Search]
     candidates: list[Search]
 
 

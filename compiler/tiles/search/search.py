@@ -146,8 +146,8 @@ class Search:
 
     def _priced(self, layout: Layout) -> Priced | None:
         """Return the price of a layout; None if it does not fit."""
-        found = supersteps(layout)
-        memory = memory_of(layout, found)
+        steps = supersteps(layout)
+        memory = memory_of(layout, steps)
         largest = memory.largest
         if largest > self.problem.target.tile_bytes:
             self._update_bytes = min(self._update_bytes, memory.of_update)
@@ -156,7 +156,7 @@ class Search:
             return None
         if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
             return None
-        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in found))
+        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in steps))
         if not layout.exact:
             self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
@@ -184,9 +184,9 @@ class Search:
                         return self
         return self
 
-    def run_placements(self, found: Iterable[Placement]) -> Search:
+    def run_placements(self, placed: Iterable[Placement]) -> Search:
         """Price the placements, with relays near their sources and, if none fits, anywhere."""
-        candidates = list(found)
+        candidates = list(placed)
         if not self._price_all(candidates, local_relays=True):
             self._price_all(candidates, local_relays=False)
         return self
@@ -248,12 +248,12 @@ class Search:
         Further estimates are priced only as long as none fits. Estimates with similar cuts of populations are assumed to have similar
         errors.
         """
-        waiting, known = list(self._estimates), list[tuple[Placement, float]]()
+        waiting, ratios = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
             self.best = None
         for tried in range(len(waiting)):
-            likely = {id(some): some.cycles * (1.0 if tried < most else _error(some.layout.placement, known)) for some in waiting}
-            priced = min(waiting, key=lambda some: likely[id(some)])
+            likely = {id(e): e.cycles * (1.0 if tried < most else _error(e.layout.placement, ratios)) for e in waiting}
+            priced = min(waiting, key=lambda e: likely[id(e)])
             if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
                 break
             waiting.remove(priced)
@@ -263,7 +263,7 @@ class Search:
             if exact is not None and exact.cycles < self.cycles():
                 self.best = exact
             if exact is not None:
-                known.append((priced.layout.placement, exact.cycles / priced.cycles))
+                ratios.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
 
     def run_like(self, placement: Placement) -> Search:
@@ -292,20 +292,20 @@ class Search:
         for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
-            found = list(placements(part, tight, chips, copies))
+            candidates = list(placements(part, tight, chips, copies))
             for alike in _equal_replicas(tight) if part.packed else ():
-                found += placements(part, alike, chips, copies)
+                candidates += placements(part, alike, chips, copies)
             if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
-                found += sharing_tiles(part, tight, found, chips, copies)
-            least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
-            found.sort(key=lambda placement: least[id(placement)])
-            if self._price_promising(found, least, local_relays=True) or self._price_promising(found, least, local_relays=False):
+                candidates += sharing_tiles(part, tight, candidates, chips, copies)
+            least = {id(placement): self._least_cycles(part, options, placement) for placement in candidates}
+            candidates.sort(key=lambda placement: least[id(placement)])
+            if self._price_promising(candidates, least, local_relays=True) or self._price_promising(candidates, least, local_relays=False):
                 break
 
-    def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
+    def _price_promising(self, candidates: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
         """Price the placements that may be faster than the best one; return whether any placement fits, or is too slow to be priced."""
         done = False
-        for placement in found:
+        for placement in candidates:
             bound = least[id(placement)]
             if bound >= min(self.cycles(), self.limit):
                 done = True
@@ -355,8 +355,8 @@ class Search:
             self._known[part.batch, even] = choices(part, even=even)
         return self._known[part.batch, even]
 
-    def _price_all(self, found: Sequence[Placement], *, local_relays: bool) -> bool:
-        fits = [self.price(placement, local_relays=local_relays) is not None for placement in found]
+    def _price_all(self, candidates: Sequence[Placement], *, local_relays: bool) -> bool:
+        fits = [self.price(placement, local_relays=local_relays) is not None for placement in candidates]
         return any(fits)
 
 
@@ -375,14 +375,14 @@ def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:
     return [choice for choice in options if choice.cut.replicas == replicas]
 
 
-def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the assumed ratio of exact to estimated cycles of a placement, by the most similar placement of those with a `known` ratio.
+def _error(placement: Placement, ratios: Sequence[tuple[Placement, float]]) -> float:
+    """Return the assumed ratio of exact to estimated cycles of a placement: that of the most similar placement in `ratios`.
 
     The less similar the two placements are, the closer the result is to 1.
     """
-    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in ratios]
     most = int(np.argmax(alike)) if alike else 0
-    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+    return 1 + float(alike[most]) * (ratios[most][1] - 1) if alike else 1.0
 
 
 def _learned(layer: Layer) -> object:

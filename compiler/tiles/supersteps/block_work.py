@@ -50,13 +50,13 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
     """Return the loops of the blocks of a kind, with expected events; loops over returned gradients are left out."""
     shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
-    found: list[PhaseLoop] = []
+    described: list[PhaseLoop] = []
     runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
     one_sample = np.broadcast_to(blocks.of_tile, blocks.columns.shape)[kind] == 1
     for run in runs:
         loops = run.alone if run.alone is not None and one_sample else run.loops
-        found += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
-    return tuple(found)
+        described += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
+    return tuple(described)
 
 
 def _other_end(layout: Layout, layer: Layer, link: Link) -> str:

@@ -110,13 +110,13 @@ def _keys_before(tables: IndexTables, ends: Any) -> Floats:
     values, groups = np.flatnonzero(np.diff(ends.indptr)), len(tables.span)
     offsets = np.arange(groups)[:, None] * tables.inputs
     keys = tables.keys + np.repeat(offsets[:, 0], tables.span)
-    found, chosen = np.zeros((groups, ends.shape[1])), ends[values].T.tocsr()
+    counts, chosen = np.zeros((groups, ends.shape[1])), ends[values].T.tocsr()
     part = max(1, LARGEST // (8 * max(1, len(values))))
     for begin in range(0, groups, part):
-        some = slice(begin, begin + part)
-        before = np.searchsorted(keys, offsets[some] + values) - tables.key_start[:-1][some, None]
-        found[some] = (chosen @ before.T).T
-    return found
+        portion = slice(begin, begin + part)
+        before = np.searchsorted(keys, offsets[portion] + values) - tables.key_start[:-1][portion, None]
+        counts[portion] = (chosen @ before.T).T
+    return counts
 
 
 def _between(spikes: Any, low: Ints, high: Ints) -> Floats:

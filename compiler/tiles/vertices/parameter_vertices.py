@@ -1,4 +1,8 @@
-"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources."""
+"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources.
+
+Each block of a population (some neurons of a tile, for some samples) computes a private gradient, and the private gradients are summed. An
+owner is the tile that updates a weight of a convolution, which several tiles use.
+"""
 
 from __future__ import annotations
 

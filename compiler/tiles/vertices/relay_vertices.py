@@ -152,13 +152,13 @@ def relay_windows(
     costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow], *, joins: bool, backward: bool
 ) -> VertexSpec:
     """Return the vertex that writes first windows of ids; with `joins`, it first stores the ids that workers found."""
-    way: FieldKind = "inout" if joins else "input"
+    access: FieldKind = "inout" if joins else "input"
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
     if stored.bits:
         fields += [constant("width", "values per sample and step"), constant("bit_words", "words of bits per sample and step")]
         fields.append(run("inout", "unsigned", "bits", "a bit for each value of all steps"))
     else:
-        fields += _lists(stored, way, align=4)
+        fields += _lists(stored, access, align=4)
     if stored.with_support and backward:
         fields.append(_ends("input"))
     if joins:
