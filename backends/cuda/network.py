@@ -39,7 +39,7 @@ Group = dict[str, Any]
 
 
 class SequenceBuffer(NamedTuple):
-    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and the C++ expression of its slots."""
+    """A buffer of a sequence: name, values per row, steps before the first, type of a row, and number of stored steps (`slots`) as C++."""
 
     name: str
     size: int
@@ -274,7 +274,7 @@ class Buffers:
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
-                shown = info.label in self.relays
+                shown = info.label in self.watched_populations
                 slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
                 rows.append(
                     SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
@@ -286,7 +286,7 @@ class Buffers:
         return f"Population {comment_text(info.label)}.", rows
 
     @property
-    def relays(self) -> frozenset[str]:
+    def watched_populations(self) -> frozenset[str]:
         """Populations for which the adjoint of the current is stored at every step, for the caller."""
         return watched(self.program)
 
@@ -302,9 +302,9 @@ class Buffers:
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
 
     def shown(self) -> dict[str, str]:
-        """Return the current of each of :attr:`relays`, by population."""
+        """Return the current of each of :attr:`watched_populations`, by population."""
         labels = {p.id: p.label for p in self.program.populations}
-        return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.relays}
+        return {op.population: op.currents[0] for op in self.steps_back() if labels[op.population] in self.watched_populations}
 
     def steps_back(self) -> list[NeuronStep]:
         """The forward operations of populations that have an adjoint."""

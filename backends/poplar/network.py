@@ -348,6 +348,7 @@ class PoplarNetwork:
         return {buffer: self._store(buffer) for buffer in dict.fromkeys(b.buffer for b in self.plan.buses)}
 
     def _store(self, buffer: str) -> Store:
+        """Return the store from which all buses of a buffer are served."""
         buses = tuple(b for b in self.plan.buses if b.buffer == buffer)
         if len({(b.kind, b.relays) for b in buses}) != 1:
             raise PlanMismatchError(f"the buses {', '.join(b.id for b in buses)} of one source differ in kind or relays.")

@@ -88,6 +88,7 @@ class Gradients:
             self.sum_timer = timed("gradient", number)
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
+        """Add the call that computes slices of the gradient of a convolution's weight or bias."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         shape = self.steps.program.buffers[forward.weight].shape

@@ -53,8 +53,8 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Kind of the kernel, and its phase. A ``"walk"`` runs all steps of a population without recurrence, a ``"core"`` those of a
-        population with one recurrence, and a ``"feedback"`` those of any other loop of populations.
+        Kind of the kernel, and its phase. A ``"walk"``, a ``"core"`` and a ``"feedback"`` run all steps: of a population without
+        recurrence, of a population with one recurrence, and of any other loop of populations.
     of
         Label of the population or connection.
     row_bytes, fixed_bytes
@@ -70,9 +70,9 @@ class Launch:
     neurons, levels
         For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        For a feedback loop: number of weights that a step reads in full for each sample or tile, and number of weights of which it reads
-        only those of spikes. ``depth`` is then the largest number of a neuron's weights that are read in full.
-        For prepared weights, ``weights``: all that are split.
+        For a feedback loop: number of weights that a step always reads, and number of weights that it reads only for neurons that spiked.
+        ``depth`` is then the largest number of weights of a neuron that are always read.
+        For prepared weights, ``weights``: all weights that are split.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
@@ -138,15 +138,16 @@ def slice_rows(rows: int, inputs: int, outputs: int) -> int:
 
     A slice is a range of rows with its own partial sum. The number of slices with the fewest estimated cycles is chosen.
     """
-    rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
+    rows, cycles = max(rows, 1), 350 if outputs <= NARROW else 1100  # of `_DEPTH` rows of a tile, which needs 3,000 more
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf
     for slices in range(1, _MAX_SLICES + 1):
         length = filled(-(-rows // slices), _DEPTH)
         count = -(-rows // length)
-        clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)
-        if clocks < fewest:
-            best, fewest = length, clocks
+        products = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * cycles + 3000)
+        total = products + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        if total < fewest:
+            best, fewest = length, total
     return best
 
 
@@ -221,6 +222,7 @@ class Launches:
         row: int,
         parts: int,
     ) -> Launch:
+        """Return the launch of a pass of a convolution, as a matrix product with sizes that are multiples of a tensor core's."""
         forward = self._steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         outputs = self._steps.program.buffers[forward.weight].shape[0]

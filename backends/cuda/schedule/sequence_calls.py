@@ -218,6 +218,7 @@ class SequenceCalls:
         return None
 
     def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
+        """Return the call for the gradient of a convolution's weight or bias at all steps, and the statement that allocates its slices."""
         forward = self.steps.connections.operation(op.connection)
         assert isinstance(forward, Convolve)
         windows = self.steps.connections.windows(forward)
