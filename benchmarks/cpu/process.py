@@ -23,6 +23,7 @@ SECONDS: Final = 600.0
 
 class Process:
     """A running worker: the process of one engine, which answers the requests of :mod:`snnc.benchmarks.cpu.worker`.
+
     Parameters
     ----------
     entry, variant
