@@ -38,7 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="training steps of the emulator, and of the reference")
     parser.add_argument("--target", default="gc200")
-    rounds, target = (arguments := parser.parse_args()).rounds, arguments.target
+    arguments = parser.parse_args()
+    rounds, target = arguments.rounds, arguments.target
 
     rng = np.random.default_rng(0)
     x = (rng.random((BATCH, STEPS, INPUTS)) < DENSITY).astype(np.float32)
