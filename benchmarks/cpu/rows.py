@@ -41,7 +41,7 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
         ``joules``
             Energy of the device per step; None if unknown.
         ``first_step_s``
-            Seconds from the weights to the end of the first step, including compilation (with the caches of the machine).
+            Seconds from given weights to the end of the first step, including compilation; compilers may use caches on the disk.
         ``loss``
             Loss of the first step.
         ``activity``, ``conditions``

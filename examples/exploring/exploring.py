@@ -28,8 +28,8 @@ def main(folder):
     print("predicted; nothing was emitted or run")
     for point in points:
         data = point.estimate.to_data() if point.estimate else None
-        said = f"{data['step_ms']:6.3f} ms {data['samples_per_s']:9,.0f} samples/s" if data else point.reason
-        print(f"{point.target:6s} batch {point.batch:3d} activity {point.activity:.2f}  {said}")
+        text = f"{data['step_ms']:6.3f} ms {data['samples_per_s']:9,.0f} samples/s" if data else point.reason
+        print(f"{point.target:6s} batch {point.batch:3d} activity {point.activity:.2f}  {text}")
     draw(folder / "picture.png", points)
 
 
