@@ -1,4 +1,4 @@
-"""Run a PyTorch training loop with a layer compiled by snnc, in one and in two processes of torchrun (processor, gloo).
+"""Run a PyTorch training loop with a layer compiled by snnc, in one and in two processes of torchrun (on the CPU, with gloo).
 
     python examples/torchrun/torchrun.py [folder]
 
