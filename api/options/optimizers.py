@@ -180,16 +180,16 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
     groups = tuple(Group(**group) for group in data.get("groups", ()))
     kind: Callable[..., Optimizer] = KINDS[data["name"]]
     scale = None if data.get("loss_scale") is None else LossScale(**data["loss_scale"])
-    made = kind(**{**data, "groups": groups, "loss_scale": scale})
-    for of in (made, *groups):
+    optimizer = kind(**{**data, "groups": groups, "loss_scale": scale})
+    for of in (optimizer, *groups):
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not made else ()))
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not optimizer else ()))
             if (
                 field.name not in ("name", "groups", "pattern", "loss_scale")
                 and not optional
                 and not (isinstance(value, bool) if flag else number)
             ):
                 raise ValueError(f"{field.name} of the optimiser is {value!s:.60}")
-    return made
+    return optimizer

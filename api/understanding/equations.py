@@ -65,10 +65,10 @@ def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
     if number == times:
         return f"{name}[t]"
     used = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations)}
-    made = f"{name}_pre" if times == 2 else f"{name}_{number}"
-    while made in used:
-        made += "_"
-    return f"{made}[t]"
+    version = f"{name}_pre" if times == 2 else f"{name}_{number}"
+    while version in used:
+        version += "_"
+    return f"{version}[t]"
 
 
 # ---- simplification --------------------------------------------------------------------------------------------------

@@ -84,16 +84,16 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0
     for i, (layer, where, spread) in enumerate(zip(net.layers, layout.ranges, layout.spread, strict=True)):
-        crowd, code = layout.crowding[where.chip], machine.options.code
-        read = crowd * ceil_div(layer.neurons, spread)
+        compactions, code = layout.crowding[where.chip], machine.options.code
+        read = compactions * ceil_div(layer.neurons, spread)
         sent = FLAGS * net.batch * machine.per_tile(i)
         gathers.append(Exchange(FLOAT * read, read, FLOAT * sent, sent))
         threads = min(workers * spread, layer.neurons)
         most = max(layer.spikes, layer.gradients - layer.spikes)
         scanned = ceil_div(layer.neurons, threads) * SCAN.cycles(code) + most / threads * FOUND.cycles(code, loops=False)
-        scan = max(scan, machine.vertices(crowd * min(workers, layer.neurons), prologue(7, code) + scanned))
+        scan = max(scan, machine.vertices(compactions * min(workers, layer.neurons), prologue(7, code) + scanned))
         joined = prologue(7, code) + min(workers, layer.neurons) * CHUNK.cycles(code) + most / spread * MOVE.cycles(code)
-        join = max(join, machine.vertices(crowd, joined))
+        join = max(join, machine.vertices(compactions, joined))
         ids = min(layer.capacity, ceil_div(layer.neurons, spread))
         senders = FLAGS * spread - 1
         pulls.append(Exchange(FLOAT * senders * (ids + 1), 2 * senders))

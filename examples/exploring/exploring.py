@@ -38,8 +38,8 @@ def draw(path, points):
     figure, panels = plt.subplots(1, len(ACTIVITIES), figsize=(8, 3.2), sharey=True, layout="constrained")
     for panel, activity in zip(panels, ACTIVITIES, strict=True):
         for target in TARGETS:
-            mine = [p for p in points if p.target == target and p.activity == activity and p.estimate]
-            panel.loglog([p.batch for p in mine], [p.estimate.to_data()["samples_per_s"] for p in mine], marker="o", label=target)
+            shown = [p for p in points if p.target == target and p.activity == activity and p.estimate]
+            panel.loglog([p.batch for p in shown], [p.estimate.to_data()["samples_per_s"] for p in shown], marker="o", label=target)
         panel.set(xlabel="samples of a batch", title=f"{100 * activity:.0f} % of the neurons fire in a step")
         panel.set_xticks(BATCHES, [str(b) for b in BATCHES], minor=False)
         panel.minorticks_off()

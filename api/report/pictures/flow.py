@@ -104,8 +104,8 @@ def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tupl
     tall = max(6, math.ceil(math.sqrt(len(nodes))))
     found = []
     for number in sorted({node[1] for node in nodes}):
-        mine = [node for node in nodes if node[1] == number]
-        found += [mine[at : at + tall] for at in range(0, len(mine), tall)]
+        column = [node for node in nodes if node[1] == number]
+        found += [column[at : at + tall] for at in range(0, len(column), tall)]
     return found
 
 

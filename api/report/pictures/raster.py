@@ -111,9 +111,9 @@ def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
     found = []
     for train in recording.trains:
-        mine = train.samples == sample
+        in_sample = train.samples == sample
         high = min(rows, train.width)
-        places = (train.ids[mine] * high // train.width) * columns + train.steps[mine] * columns // recording.steps
+        places = (train.ids[in_sample] * high // train.width) * columns + train.steps[in_sample] * columns // recording.steps
         filled, counts = np.unique(places, return_counts=True)
         full = -(-train.width // high) * -(-recording.steps // columns)
         found.append(
