@@ -18,7 +18,9 @@ _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name"
 _OF_GROUPS: Final = ("weight_decay", "l1", "bound")
 """Settings that apply to all parameters, or to one group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
+"""Settings of 0 or more and less than 1."""
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
+"""Settings that are true or false; in text, their name alone means true."""
 
 
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:

@@ -27,6 +27,7 @@ MAX_BYTES: Final = 1 << 30
 """Maximum size of a recording's arrays in bytes."""
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
+"""Version of the file format."""
 
 
 @dataclass(frozen=True, eq=False)

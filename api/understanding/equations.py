@@ -13,6 +13,7 @@ from snnc.compiler.neurons.expression import Assignment, Call, Expression, Numbe
 from snnc.compiler.neurons.neuron import NeuronModel
 
 _Terms: TypeAlias = list[tuple[int, Expression]]
+"""Terms of a sum, each with its sign, 1 or -1."""
 _COMPARISONS: Final = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 
 

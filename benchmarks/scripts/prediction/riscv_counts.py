@@ -37,9 +37,12 @@ from snnc.compiler.tiles.vertices.parameter_vertices import update, weight_rows
 from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, window_loops
 
 STAND_INS: Final = Path(__file__).parent / "riscv"
+"""Folder of headers that replace those of Poplar, and of ``probes.cpp``, the loops that are compiled separately."""
 PAGE: Final = Path(__file__).parents[3] / "docs" / "explanation" / "calibration.md"
 BEGIN, END = "<!-- riscv_counts.py writes from here -->", "<!-- to here -->"
+"""Lines of the page before and after the tables."""
 COMPILER: Final = "riscv64-unknown-elf-"
+"""Prefix of the names of the compiler's programs."""
 FLAGS: Final = (
     *("-std=c++17", "-march=rv32imf_zbb", "-mabi=ilp32f", "-O3", "-gdwarf-4", "-ffreestanding", "-fno-math-errno", "-fno-exceptions"),
     *("-ffp-contract=off", "-fno-jump-tables", "-fno-ipa-icf", "-mno-relax"),
