@@ -2,10 +2,11 @@
 
 The script follows Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold
 that begins 99 below the threshold and moves half-way to 0.1 below it with each update. For comparison it also trains without a capacity,
-and in two runs with the narrow window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data
-are those of ``sparse_data.py``. Training runs on the CPU. The script prints the test accuracy after each epoch, mean and range over
-seeds, as a Markdown table. With ``--results`` each run is stored as a line of JSON with its setting, and stored runs are not repeated, so
-several processes can share the work (``--only``).
+and in two runs with a second threshold of 0.1 below the threshold from the first update. A regulariser keeps the rates of hidden neurons
+near the capacity. The data are those of ``sparse_data.py``. Training runs on the CPU.
+
+The script prints a Markdown table of the test accuracy after each epoch, mean and range over seeds. With ``--results`` each run is stored
+as a line of JSON with its setting. Stored runs are not repeated, so several processes can share the work (``--only``).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
-"""Lower ends of the gradient window, at the start and at the end of the schedule. The program is compiled with the wide one, which excludes
-no neuron: with any window, dropped spikes receive no gradient, as in the published code."""
+"""Second threshold minus threshold, at the start and at the end of the schedule. :data:`WIDE` excludes no neuron from the gradient, but a
+program compiled with it gives dropped spikes no gradient, as the published code does."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,20 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings shared by the runs of a table: the factor of the regulariser is `pressure / share`; `rate` is a number or a schedule."""
+    """Settings shared by the runs of a table."""
 
     epochs: int = 10
     pressure: float = 3.0
+    """Number that, divided by the capacity as a share of the neurons, is the factor of the regulariser."""
     rate: str = "0.001"
+    """Learning rate: a number or a schedule."""
     validation: bool = False
     widths: tuple[int, ...] = (1024, 512, 256)
     samples: int = 960
     balanced: bool = False
-    """Whether all hidden layers may send the same number of spikes, with an unchanged total; otherwise the same share of their neurons."""
+    """Whether all hidden layers have the same capacity in spikes, with an unchanged total; otherwise in shares of their neurons."""
     average: int = 0
-    """Number of last epochs whose weights are averaged for one more accuracy (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
+    """Number of last epochs whose mean weights are also tested (Izmailov et al. 2018, arXiv 1803.05407); 0: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
 
 
 def shares_of(share: float, setting: Setting) -> dict[str, float]:
-    """Return the share of its neurons that each hidden layer may send."""
+    """Return the capacity of each hidden layer, as a share of its neurons."""
     each = share * sum(setting.widths) / len(setting.widths)
     return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
 
