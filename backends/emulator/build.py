@@ -57,8 +57,12 @@ COMPILERS = ("c++", "g++", "clang++")
 COMPILER = """\
 here=${{0%/*}}
 PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
+case " $*" in
+*" -lpop"*) exec "$here/launcher" {name} -Wl,--no-as-needed "$@" ;;
+esac
 exec "$here/launcher" {name} "$@"
 """
+"""A compiler's command in the prefix. Build files may name libraries before the sources, which some systems' linkers would drop."""
 
 
 def include_dir() -> Path:
