@@ -20,13 +20,17 @@ from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, Pickled
 _EXPANSION: Final = 1_100
 """Largest ratio of inflated to deflated size that is accepted; deflate reaches 1032."""
 _SLACK: Final = 1_024
+"""Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""Function that reads the header of an npy file, by version of the format."""
 
 
 @dataclass(frozen=True)
 class _Member:
+    """One array of an archive: its entry in the zip file, and its declared shape and type."""
+
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -79,11 +83,11 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 f"{str(self._path)!r} cannot be read as an npz archive: {name!r} uses a compression method that snnc does not read; "
                 "save it with numpy.savez or savez_compressed."
             )
-        most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
-        if info.file_size > most:
+        max_size = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
+        if info.file_size > max_size:
             raise ArraySizeError(
                 f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, but the {info.compress_size:,} bytes of the "
-                f"archive expand to {most:,} at most; write the archive again."
+                f"archive expand to {max_size:,} at most; write the archive again."
             )
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
@@ -108,11 +112,11 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         return shape, dtype
 
     def _load(self, member: _Member, name: str) -> npt.NDArray[Any]:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if member.bytes > there:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if member.bytes > memory:
             raise MemoryShortError(
                 f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
-                f"bytes, but this machine has {there:,}; give fewer samples or steps."
+                f"bytes, but this machine has {memory:,}; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)

@@ -58,8 +58,8 @@ class Rate:
 class Latency:
     """Let each unit fire once, earlier for larger values.
 
-    A value x fires at ``tau log(x / (x - threshold))`` steps, the charging time of a leaky membrane with this threshold, or at
-    ``tau (1 - x)`` if `linear`, rounded to a step.
+    A value x fires after ``tau log(x / (x - threshold))`` steps, in which a leaky membrane charges to the threshold; if `linear`, after
+    ``tau (1 - x)`` steps. Times are rounded to whole steps.
 
     Parameters
     ----------

@@ -40,13 +40,13 @@ class CudaEngine(SequenceEngine):
     library, folder
         The result of :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the project.
     team_blocks
-        Blocks in a team, which share samples; None leaves the choice to the program.
+        Thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
     tile
-        Samples for which a weight is read once: 1 or 8; None leaves the choice to the program.
+        Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
     memory
         Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
     device_memory
-        Bytes of device memory; None: the device uses the memory of the host.
+        Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
     device
         Number of the device; None in a check on the CPU.
     """
@@ -187,7 +187,7 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
 
 
 def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` is that of the device.
+    """Build the project in `folder` if needed and load it on device `number`; see :class:`CudaEngine` for `memory`.
 
     Raises
     ------

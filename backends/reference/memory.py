@@ -21,7 +21,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_r
 class SequenceArrays:
     """Arrays of one sequence, by the names of the program's buffers.
 
-    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n]; parameters keep their shape.
+    Buffers of lifetime "sequence" are [T, B, n] (states [T + 1, B, n]), those of lifetime "step" [B, n]; parameters keep their shape.
     """
 
     program: StepProgram

@@ -22,7 +22,7 @@ BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale,
 class PopulationLink:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None if the values arrive unchanged; the first one then goes to element `offset` of the target. `shape` is the shape of
+    `operation` is None if the values arrive unchanged; value k then becomes element ``offset + k`` of the target. `shape` is the shape of
     the source.
     """
 

@@ -195,7 +195,7 @@ def _graph(data: object, find: FindArray) -> Graph:
 
 
 def _models(rows: list[Any]) -> list[NeuronModel]:
-    found, left, names = [], MAX_EQUATIONS, MAX_NAMES
+    models, characters_left, names_left = [], MAX_EQUATIONS, MAX_NAMES
     for k, row in enumerate(rows):
         at = f"model {k}"
         given = json_object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
@@ -204,13 +204,13 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
             tuple(_text(v, f"{key} of {at}") for v in json_list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs")
         )
         states, parameters = (_numbers(given[key], f"{key} of {at}") for key in ("states", "parameters"))
-        left, names = left - len(equations), names - sum(map(len, (inputs, outputs, states, parameters)))
-        if left < 0 or names < 0:
+        characters_left, names_left = characters_left - len(equations), names_left - sum(map(len, (inputs, outputs, states, parameters)))
+        if characters_left < 0 or names_left < 0:
             raise GraphDataError(
                 f"the equations of all neurons are longer than {MAX_EQUATIONS:,} characters, or have more than {MAX_NAMES:,} names."
             )
-        found.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
-    return found
+        models.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
+    return models
 
 
 def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray) -> Operation:

@@ -107,7 +107,7 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
         )
     hints = _program_fields()
     loss, data = _bound_loss(loss, data)
-    found = json_object(data, "the step program", ("version", *_SHARED, *hints))
+    program_data = json_object(data, "the step program", ("version", *_SHARED, *hints))
     shared: dict[str, list[Any]] = {}
 
     def decode(hint: Any, value: Any, at: str, listed: bool = True) -> Any:
@@ -143,8 +143,8 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
         return decoded(hint, value, at, at, decode)
 
     for key, hint in _SHARED.items():
-        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(found[key], key, MAX_EDGES))]
-    return StepProgram(**{name: decode(hint, found[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
+        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(program_data[key], key, MAX_EDGES))]
+    return StepProgram(**{name: decode(hint, program_data[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
 
 
 def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:

@@ -70,30 +70,30 @@ def compatible(one: Shape, other: Shape) -> bool:
 
 
 def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
-    found: dict[tuple[str, str], Shape] = {}
+    shapes: dict[tuple[str, str], Shape] = {}
     for name in graph.names:
         operation = graph.operation(name)
         if isinstance(operation, ir.Input | Population):
-            found.update({(name, port): operation.shape for port in source_ports(operation)})
+            shapes.update({(name, port): operation.shape for port in source_ports(operation)})
         elif isinstance(operation, ir.Linear):
-            found[name, "out"] = operation.weight.shape[:1]
+            shapes[name, "out"] = operation.weight.shape[:1]
         elif isinstance(operation, ir.Sparse):
-            found[name, "out"] = operation.shape[:1]
+            shapes[name, "out"] = operation.shape[:1]
         elif isinstance(operation, ir.Reshape):
-            found[name, "out"] = operation.shape
+            shapes[name, "out"] = operation.shape
     waiting = [n for n in graph.names if not isinstance(graph.operation(n), ir.Input | Population | ir.Linear | ir.Sparse | ir.Reshape)]
     while waiting:
-        left = []
+        unresolved = []
         for name in waiting:
-            shape = _derived(graph, name, found)
+            shape = _derived(graph, name, shapes)
             if shape is None:
-                left.append(name)
+                unresolved.append(name)
             else:
-                found[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
-        if len(left) == len(waiting):
-            raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} is undefined: no input or population leads to it.")
-        waiting = left
-    return found
+                shapes[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
+        if len(unresolved) == len(waiting):
+            raise UnconnectedError(f"the shape of {', '.join(map(repr, unresolved))} is undefined: no input or population leads to it.")
+        waiting = unresolved
+    return shapes
 
 
 def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) -> Shape | None:

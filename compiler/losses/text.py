@@ -14,11 +14,13 @@ from snnc.compiler.losses.named_terms import compared_term, key_of, regulariser
 from snnc.compiler.losses.term import Term
 
 _PART: Final = re.compile(r"(?:([0-9.eE+-]+)\s*\*\s*)?(\w[\w -]*?)(?:\[(.*)\])?(?::([^\[\]]*))?", re.DOTALL)
+"""A term in text: factor, name, equation in brackets, options."""
 _WHOLE: Final[Mapping[str, Callable[[str], Any]]] = {
     "classes": int,
     "targets": str,
     "lengths": lambda text: {"": True, "true": True, "false": False}[text.lower()],
 }
+"""Options of the whole loss, with their parsers."""
 _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
     "of": str,
     "on": float,
@@ -28,6 +30,7 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
     "port": str,
     "bound": float,
 }
+"""Options of a term, with their parsers."""
 
 
 def parse_composed(text: str) -> Composed:

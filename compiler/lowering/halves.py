@@ -141,9 +141,9 @@ def check_layers(half: Halves, program: StepProgram) -> None:
         A layer has no numbers of a kind that is named for it.
     """
     populations, connections = {p.id: p.label for p in program.populations}, [c.label for c in program.connections]
-    learnt = _weights_by_layer(program.connections, populations)
+    labels_of_weights = _weights_by_layer(program.connections, populations)
     rounded = {
-        "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in learnt[weight]},
+        "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in labels_of_weights[weight]},
         "states": {p.label for p in program.populations if p.kernel.states},
         "history": {p.label for p in program.populations if p.kernel.rounded},
         "deltas": {populations[_owner(program, op.target)] for op in program.backward if isinstance(op, DenseInputGradient) and op.half},
@@ -169,7 +169,7 @@ def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mappin
 
 
 def _owner(program: StepProgram, current: str) -> str:
-    """Return the population whose current `current` is."""
+    """Return the id of the population that has the input current `current`."""
     return next(p.id for p in program.populations if current in p.ports)
 
 
@@ -218,7 +218,6 @@ def check_past(found: bool, program: StepProgram) -> None:
             f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
             "backward pass; omit precision."
         )
-
 
 
 def check_dense(program: StepProgram) -> None:

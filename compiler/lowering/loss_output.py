@@ -83,7 +83,7 @@ def _last_population(graph: Graph, outputs: list[str]) -> str | None:
 
 
 def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = None) -> str | None:
-    """Return the port of a population's spikes or of its membrane; None if it is not unique."""
+    """Return the first output port of spikes of population `name`, or the port of its membrane; None if no port is known to be one."""
     model = graph.operation(name).model  # type: ignore[union-attr]
     if wanted == "membrane":
         return membrane(model)

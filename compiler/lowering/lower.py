@@ -1,4 +1,4 @@
-"""Graph to StepProgram: ids and buffers, the forward operations of one step, and the additions for training.
+"""Lowering of a graph to a step program: ids and buffers, the forward operations of one step, and the additions for training.
 
 See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
 """
@@ -106,15 +106,15 @@ def lower(
         graph = with_statistics(graph)
     graph = run_flow(graph)
     ports = port_map(graph)
-    found = links(graph, ports)
+    connections = links(graph, ports)
     trained = Trained()
     if loss is not None and chosen is not None:
-        frozen = frozenset() if train_recurrent else recurrent(found)
-        check_order(graph, found)
-        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
+        frozen = frozenset() if train_recurrent else recurrent(connections)
+        check_order(graph, connections)
+        trained = find_trained(graph, connections, loss, recorded(graph, chosen)[0], frozen, optimizer)
     rule = None if loss is None else optimizer
     halves = as_halves(half)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
+    draft = _Draft(graph, ports, connections, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())

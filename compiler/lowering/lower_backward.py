@@ -121,6 +121,8 @@ def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Ba
 
 @dataclass
 class _Backward:
+    """The backward half under construction."""
+
     draft: BackwardDraft
     gradients: dict[str, str] = field(default_factory=dict)
     """Gradient buffers, by parameter."""

@@ -31,7 +31,7 @@ def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def quoted(name: str) -> str:
-    """Return `name` as it is written in such a text: in quotes, as a JSON string, if it has special characters or spaces around it.
+    """Return `name` as :func:`named_parts` reads it: in quotes, as a JSON string, if it has special characters or spaces around it.
 
     Examples
     --------

@@ -40,8 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Largest number; with :data:`LEAST`, the smallest nonzero number, it keeps cycles, seconds and bytes finite."""
-
+"""Largest number in a target file; :data:`LEAST` is the smallest nonzero number. Both keep cycles, seconds and bytes finite."""
 
 _LARGEST: Final[Mapping[str, int]] = {
     "workers": 1024,
@@ -119,27 +118,27 @@ def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, w
 
 
 def _value(key: str, kind: str, value: Any, where: str) -> Any:
-    here = f"{key} = {value!r} of the target file {where!r}"
+    setting = f"{key} = {value!r} of the target file {where!r}"
     if kind == "str":
         if not isinstance(value, str) or (key == "name" and not value):
-            raise TargetValueError(f"{here} is not a string in quotes.")
+            raise TargetValueError(f"{setting} is not a string in quotes.")
         return value
     if kind == "bool":
         if not isinstance(value, bool):
-            raise TargetValueError(f"{here} is neither true nor false.")
+            raise TargetValueError(f"{setting} is neither true nor false.")
         return value
     if kind.startswith("tuple"):
-        return _wires(here, value)
+        return _wires(setting, value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise TargetValueError(f"{here} is not a finite number.")
+        raise TargetValueError(f"{setting} is not a finite number.")
     if kind == "int" and not isinstance(value, int):
-        raise TargetValueError(f"{here} is not a whole number.")
+        raise TargetValueError(f"{setting} is not a whole number.")
     if value < 0 or (value == 0 and key in _NOT_ZERO):
-        raise TargetValueError(f"{here} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
+        raise TargetValueError(f"{setting} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
     if value and not LEAST <= value <= MOST:
-        raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
+        raise TargetValueError(f"{setting} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
     if value > _LARGEST.get(key, MOST):
-        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
+        raise TargetValueError(f"{setting} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
     return value if kind == "int" else float(value)
 
 
@@ -147,12 +146,12 @@ def _finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _wires(here: str, value: Any) -> tuple[Wire, ...]:
+def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
     def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 
     if not isinstance(value, list) or not all(is_whole(wire) for wire in value):
-        raise TargetValueError(f"{here} is not a list of wires [chip, chip, number of links].")
+        raise TargetValueError(f"{setting} is not a list of wires [chip, chip, number of links].")
     return tuple((a, b, n) for a, b, n in value)
 
 

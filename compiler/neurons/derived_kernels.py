@@ -28,8 +28,7 @@ LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; kernels have a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
-    "stored_values",
-    "symbolic", "symbolic_functions",
+    "stored_values", "symbolic", "symbolic_functions",
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
@@ -42,7 +41,7 @@ def cached_kernel(
 ) -> Kernel:
     """Return the cached kernel of a neuron, surrogate, learnable parameters and ports; derive and store it on a miss.
 
-    Files that cannot be read or written, or with other contents, are ignored.
+    Files that cannot be read or written, or that do not contain a kernel, are ignored.
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
@@ -58,13 +57,13 @@ def cached_kernel(
 
 def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
     names = [model.inputs, model.outputs, tuple(model.states), tuple(model.parameters), tuple(learnable), tuple(ports)]
-    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving(), version("sympy")])
+    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
 def _deriving() -> str:
-    total = hashlib.sha256()
+    total = hashlib.sha256(version("sympy").encode())
     for name in _DERIVING:
         total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return total.hexdigest()

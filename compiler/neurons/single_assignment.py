@@ -55,12 +55,12 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
     NeuronDefinitionError
         A port is neither a state nor assigned.
     """
-    wanted = tuple(model.outputs if ports is None else ports)
+    output_ports = tuple(model.outputs if ports is None else ports)
     inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
     states = {name: f"s{n}" for n, name in enumerate(model.states)}
     parameters = {name: f"a{n}" for n, name in enumerate(model.parameters)}
     last = {assignment.target: n for n, assignment in enumerate(model.equations)}
-    unknown = [port for port in wanted if port not in states and port not in last]
+    unknown = [port for port in output_ports if port not in states and port not in last]
     if unknown:
         raise NeuronDefinitionError(f"neuron '{model.name}': the output {', '.join(unknown)} is neither a state nor assigned.")
 
@@ -72,21 +72,21 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
         elif target in states:
             builder.assign(target, states[target])
         else:
-            builder.assign(target, f"o{wanted.index(target)}" if target in wanted else builder.fresh(target))
+            builder.assign(target, f"o{output_ports.index(target)}" if target in output_ports else builder.fresh(target))
         builder.value(assignment.value)
     for author, state in states.items():
         if author not in last:
             builder.add(Assignment(state, Symbol(previous(state))))
             builder.names[author] = state
-    outputs = tuple(f"o{n}" for n in range(len(wanted)))
-    for port, output in zip(wanted, outputs, strict=True):
+    outputs = tuple(f"o{n}" for n in range(len(output_ports)))
+    for port, output in zip(output_ports, outputs, strict=True):
         if builder.names[port] != output:
             builder.add(Assignment(output, Symbol(builder.names[port])))
 
     roots = [*states.values(), *outputs]
     labels = {canonical: author for names in (inputs, states, parameters) for author, canonical in names.items()}
     labels |= {previous(state): author for author, state in states.items()}
-    labels |= dict(zip(outputs, wanted, strict=True)) | builder.labels
+    labels |= dict(zip(outputs, output_ports, strict=True)) | builder.labels
     return Equations(
         tuple(inputs.values()),
         tuple(states.values()),

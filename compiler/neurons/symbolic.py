@@ -17,6 +17,7 @@ from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
 from snnc.compiler.neurons.symbolic_functions import CLASSES, Power, PowerBase, Sympy
 
 _LARGEST_PRODUCT: Final = 4
+"""Largest exponent for which a power is written as a product."""
 _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 
 

@@ -82,9 +82,9 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Return the bytes that the host sends: inputs of all steps (with segments, some repeatedly) and, in training, all targets.
+    """Return the bytes that the host sends: inputs of all steps (some repeatedly with segments) and, in training, all targets.
 
-    A caller whose loss is external sends the adjoint of the output instead.
+    If the loss is external, its caller sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
     each = LABEL_BYTES * problem.training
@@ -100,6 +100,7 @@ def host_bytes(problem: MappingProblem) -> int:
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:
+    """Return the description of a bus in the plan."""
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -123,6 +124,7 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
 
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
+    """Return the description of a population in the plan."""
     return PopulationPlan(
         layer.id,
         layer.label,

@@ -1,4 +1,4 @@
-"""Searches of a mapping request: with and without segments, with ids or bits on relays, with and without packed rows of weights."""
+"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAR: Final = 1.5
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
 PART: Final = 0.5
-"""Fraction of a tile's memory that the ids of one sample may fill; beyond it, relays store bits."""
+"""Maximum fraction of a tile's memory for the ids of one sample; beyond it, relays store bits."""
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
@@ -52,7 +52,7 @@ def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest]
 
 
 def any_fits(found: Iterable[Search]) -> bool:
-    """Whether any search has a placement that fits."""
+    """Return whether any search has a placement that fits."""
     return any(search.best is not None for search in found)
 
 
@@ -68,17 +68,17 @@ def bytes_needed(found: Sequence[Search]) -> int:
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Return the sources for which relays store bits, for each problem of the request; they depend on the transfer rate of the host."""
+    """Return the sources for which relays store bits, for each problem; the choice depends on the transfer rate of the host."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
 def _may_pack(request: MappingRequest) -> bool:
-    """Whether the request leaves packing of rows open, and the exchange code of unpacked rows may take much of a tile."""
+    """Return whether the planner chooses to pack rows, and exchange code of unpacked rows may take much of a tile's memory."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments; as much data as fits stays on the tiles, unless streaming is faster."""
+    """Search without segments and, if nothing fits, with segments; data stay on the tiles if they fit, unless streaming is faster."""
     found = _searches(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC:
         return found
@@ -102,7 +102,10 @@ def _quick_without_packing(request: MappingRequest) -> list[Search]:
 
 
 def _histories_pay(rerun: Sequence[Search]) -> bool:
-    """Whether copying histories to streaming memory and back may be faster than recomputing segments; ignores relays and barriers."""
+    """Return whether copying histories to streaming memory and back may be faster than recomputing segments.
+
+    The estimate of the copies ignores relays and barriers.
+    """
     best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
     if best is None:
         return True
@@ -130,7 +133,7 @@ def _time(search: Search) -> float:
 
 
 def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search with segments of some lengths, around the longest that fits."""
+    """Search with segments of several lengths, around the longest that fits."""
     lengths, strategy = request.lengths(way), SNNC
     if not lengths:
         return []
@@ -151,7 +154,7 @@ def _each_quickly(request: MappingRequest) -> Iterator[Search]:
 
 
 def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search once for each way to size the windows (`quick`: for full windows).
+    """Search once for each way to size the windows, or with `quick` only for full windows.
 
     If nothing fits, search again with relays that store bits wherever bits are smaller.
     """
@@ -166,28 +169,29 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
-    """Search for each problem; problems that return gradients in the same way use as many chips as the first of these problems.
+    """Search for each problem, beginning with the way to return gradients that takes less work.
 
-    The way of returning gradients that takes less work is searched first. Placements that are much slower than the best are skipped.
+    Problems that return gradients in the same way use as many chips as the first of these problems. Placements that are much slower than
+    the best are skipped.
     """
-    found = [_cached_search(request, problem) or Search(problem) for problem in problems]
+    searches = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}
-    for search in found:
+    for search in searches:
         first.setdefault(search.problem.windowed, search)
     if placer is None and strategy == SNNC and len(first) > 1:
-        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+        order = sorted(searches, key=lambda search: first[search.problem.windowed].work())
     else:
-        order = found
+        order = searches
     for search in (search for search in order if search not in request.estimated):
-        known = first[search.problem.windowed].best
+        reference = first[search.problem.windowed].best
         if placer is not None:
             search.run_placements(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
         else:
-            search.limit = FAR * min(other.cycles() for other in found)
-            search.run(request.chips) if known is None else search.run_like(known.layout.placement)
-    return found
+            search.limit = FAR * min(other.cycles() for other in searches)
+            search.run(request.chips) if reference is None else search.run_like(reference.layout.placement)
+    return searches
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
@@ -202,10 +206,10 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
+    """Yield the problem with bits where they save time, then with bits wherever they are smaller than ids.
 
-    Sources whose gradients return in windows keep ids, as relays also need the ids of neurons near the threshold; so do populations in mode
-    "drop", because a run chooses among their spikes.
+    Sources whose gradients return in windows keep ids, because relays also need the ids of neurons near the threshold. Populations in mode
+    "drop" keep ids, because each run chooses which of their spikes to drop.
     """
     able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
     able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
@@ -225,7 +229,7 @@ def _must(problem: MappingProblem, source: BusSource) -> bool:
 
 
 def _pays(problem: MappingProblem, source: BusSource) -> bool:
-    """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
+    """Return whether the host saves more time by sending bits than relays with one sample each need to convert the bits to ids."""
     if problem.target.host is None:
         return False
     turns = problem.segments.input_transfers

@@ -67,7 +67,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
     """Return a handler for each operator of `graph`.
 
-    Each handler records in `origins` where in the file a node comes from, by the node's id, unless the node is constant.
+    The handlers store in `origins`, by id, the place in the file of each node that is not constant.
     """
 
     def apply(call: OperatorCall) -> list[Value]:
@@ -102,6 +102,7 @@ def _is_data(value: Value) -> bool:
 
 
 _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
+"""Attributes of a pooling: kind, kernel, stride, padding, dilation, ceil and whether padding counts."""
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:
+    """Build the network, with the first of :data:`_BATCHES` that fits if the number of samples is open."""
     parsed = parse(model.graph, opset_of(model))
     declared = _declared(model)
     open_axes = [n for n, shape in declared.items() if shape[0] is None]
@@ -140,6 +141,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
 
 
 def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRelu:
+    """Build the network for inputs of these shapes."""
     batches = {shape[0] for shape in shapes.values()}
     if len(batches) > 1:
         raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
@@ -202,7 +204,7 @@ class _ReluGraphBuilder:
             else:
                 waiting.extend(pieces[n.id][1].operands)
         if failures:
-            raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]
+            raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]  # the first in the file
         for id_ in sorted(pieces):
             self._add(*pieces[id_])
         self.graph.add(name, Output("all", FileLayout(None, 0)))

@@ -28,7 +28,9 @@ _HEADER: Final = np.dtype(
 )
 _EVENT: Final = np.dtype([("data", "<u4"), ("time", "<i4")])
 _POLARITY: Final = 1
+"""Type of packets with polarity events."""
 _LINE: Final = 4_096
+"""Maximum bytes of a line of text."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from snnc.data.sample import Array
 from snnc.errors import DataFormatError
 
 _BYTES: Final = 8
+"""Type code of unsigned bytes."""
 
 
 def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:

@@ -21,9 +21,13 @@ from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError
 
 SIDE: Final = 34
+"""Width and height of the sensor in pixels."""
 _EVENT: Final = 5
+"""Size of an event in bytes."""
 _OVERFLOW_ROW: Final = 240
+"""Row of events that mark a clock overflow."""
 _OVERFLOW: Final = 2**13
+"""Microseconds per clock overflow."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Data sets of arrays in memory and in npy and npz files, read sample by sample."""
+"""Data sets of arrays in memory, in npy files (read sample by sample) and in npz archives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenableRows(Protocol):
 
     @contextmanager
     def opened(self) -> Iterator[Sequence[Array]]:
-        """Open it for one pass; indexing returns rows."""
+        """Open the array for one pass; indexing returns rows."""
         ...
 
 
@@ -72,9 +72,9 @@ class NpyRows:
         Raises
         ------
         DataFormatError
-            The file is not an npy file of rows, or its size differs from the declared one.
+            The file is not an npy file in row order, or its size differs from the declared size.
         PickledArrayError
-            It contains Python objects.
+            The file contains Python objects.
         """
         with opened_file(path) as stream:
             try:
@@ -113,6 +113,8 @@ class NpyRows:
 
 @dataclass(frozen=True)
 class _Open:
+    """An open npy file; indexing reads a row."""
+
     rows: NpyRows
     stream: IO[bytes]
 

@@ -2,14 +2,14 @@
 
 v is the membrane potential, f the model's update of it, r the spike that resets, and R the value after a reset:
 
-=================  =========================================  ========================================
-`reset`            delayed: r of the previous step            immediate: r of this step, after firing
-=================  =========================================  ========================================
-"subtract"         v' = f(v) - r threshold                    v' = f(v) - r threshold
-"zero"             v' = f((1-r) v), or (1-r) f(v)             v' = (1-r) f(v)
-"value"            v' = f((1-r) v + r R), or with f outside   v' = (1-r) f(v) + r R
-"none"             v' = f(v)                                  v' = f(v)
-=================  =========================================  ========================================
+=================  ============================================  ========================================
+`reset`            delayed: r of the previous step               immediate: r of this step, after firing
+=================  ============================================  ========================================
+"subtract"         v' = f(v) - r threshold                       v' = f(v) - r threshold
+"zero"             v' = f((1-r) v), or (1-r) f(v)                v' = (1-r) f(v)
+"value"            v' = f((1-r) v + r R), or (1-r) f(v) + r R    v' = (1-r) f(v) + r R
+"none"             v' = f(v)                                     v' = f(v)
+=================  ============================================  ========================================
 
 The first delayed form keeps the current that arrives with the reset (`input_kept`); the second form discards it.
 """

@@ -1,4 +1,8 @@
-"""How a population is cut into replicas and column groups, independent of the number of tiles."""
+"""The cut of a population into replicas and column groups, independent of the number of tiles.
+
+A replica is a copy of the population on separate tiles, for a share of the batch. The neurons of a tile (columns of the weight matrix) are
+divided into column groups.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts as arrays [cuts, 1]; results computed with these arrays are [cuts, numbers of neurons]."""
+    """Several cuts as arrays [cuts, 1]; with an array of numbers of neurons, results have the shape [cuts, numbers of neurons]."""
 
     replicas: Ints
     columns: Ints

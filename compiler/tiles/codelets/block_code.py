@@ -13,7 +13,7 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedParameter
 
 @dataclass(frozen=True)
 class BlockCode:
-    """Assignments that compute results, in order, and `reads`: the names that the assignments or the results read but do not assign."""
+    """Assignments in order, and `reads`: the names that they use, or that are results, but that no assignment defines."""
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]

@@ -1,6 +1,7 @@
 """Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
 
-B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+An indexed connection is stored as tables, not as a dense matrix. A delta is the gradient of the summed input of a neuron; its target sends
+it to the tiles of the source. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
-    A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
-    connection reads anyway cost nothing.
+    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
+    populations share rows, and rows that a dense connection reads anyway cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -55,7 +56,7 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add the rows of the target of `links` that the tiles of `reader` read, each once."""
+    """Add the rows that tiles of `reader` read from the target of `links`; a tile reads each row once."""
     writer = layout.ranges[links[0].target]
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
@@ -79,7 +80,7 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
 
 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
-    """Return the tile (as an index in a replica) and the target of every row that a tile reads, without repetitions."""
+    """Return every pair of a tile (as an index in a replica) and a row that it reads, without repetitions."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     outputs, found = links[0].outputs, []
     for link in links:
@@ -136,9 +137,9 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
+    """Add, after U1, the elements of `size` bytes that column groups of targets and sources copy from owners; return whether any exist.
 
-    The bytes that tiles copy from themselves are added to `stays`.
+    Bytes that a tile copies within its own memory are added to `stays`.
     """
     copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
     for found in copied:
@@ -154,7 +155,7 @@ def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, sta
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: Bools) -> None:
-    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is not a separate fragment."""
+    """Add the pieces that tiles `origin` send to tiles `to`; a `joined` piece belongs to the fragment of the previous piece."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)
@@ -168,7 +169,7 @@ class OwnedWork(NamedTuple):
     tiles, elements
         Tile of the owner, and number of elements that it owns.
     pieces, values
-        Number of pieces of gradients that it sums, and number of their elements.
+        Number of pieces of gradients that the owner sums, and total number of elements in these pieces.
     half
         Whether the elements are float16.
     places
@@ -190,25 +191,25 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:
-        for found in owned_by(layout, layers):
-            tiles, *numbers = _estimated_work(layout, found)
+        for weights in owned_by(layout, layers):
+            tiles, *numbers = _estimated_work(layout, weights)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
-            yield OwnedWork(tiles, count, pieces, values, found.link.half, found.link.half and random and found.placed)
-    for found in owned_by(layout, layers) if layout.exact else ():
-        number = len(found.owners.tile)
+            yield OwnedWork(tiles, count, pieces, values, weights.link.half, weights.link.half and random and weights.placed)
+    for weights in owned_by(layout, layers) if layout.exact else ():
+        number = len(weights.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        for _, owner, elements in found.uses("target"):
+        for _, owner, elements in weights.uses("target"):
             pieces += np.bincount(owner, minlength=number)
             values += np.bincount(owner, elements, number).astype(np.int64)
         for half in (True, False):
-            some = found.owners.learned & (found.halves == half)
-            if some.any():
-                tiles, count = found.owners.tile[some], found.owners.count[some]
-                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
+            owned = weights.owners.learned & (weights.halves == half)
+            if owned.any():
+                tiles, count = weights.owners.tile[owned], weights.owners.count[owned]
+                yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
-    """Return the tiles of owners, and estimates for each: its elements, the pieces that it sums, and their elements."""
+    """Return the tiles of owners, and estimates of `elements`, `pieces` and `values` of :class:`OwnedWork` for one owner."""
     where, elements = found.target, found.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())

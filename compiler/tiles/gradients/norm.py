@@ -1,4 +1,4 @@
-"""Norm of all gradients: sums of squares over tiles, over chips and in total, in separate supersteps before the optimiser."""
+"""Norm of all gradients: supersteps that sum squares over each tile, each chip and in total, before the optimiser."""
 
 from __future__ import annotations
 
@@ -77,7 +77,11 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes of the sums of squares on each tile (one for each worker and share, the tile and the chip) and of the factor."""
+    """Return the bytes that each tile needs for the norm.
+
+    A tile stores a sum of squares for each worker and share, and one for the tile. Tile 0 also stores the clipping factor, and the first
+    tile of each chip the sum of the chip.
+    """
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:
@@ -86,7 +90,7 @@ def norm_bytes(layout: Layout, shares: Ints) -> Ints:
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
-    """Return the exchange in which each of `tiles` sends one number to the tile at the same place of `heads`."""
+    """Return the exchange in which each of `tiles` sends one number to the corresponding tile of `heads`."""
     traffic = ExchangeTraffic.none(layout.problem)
     away = tiles != heads
     np.add.at(traffic.received, heads[away], FLOAT)

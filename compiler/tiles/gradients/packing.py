@@ -29,7 +29,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 WORTH: Final = 2
 """Rows are packed if that reduces the pieces that tiles read by this factor or more."""
 NOTABLE: Final = 0.05
-"""Packing is tried only if the estimated exchange code for rows of weights takes this fraction of a tile's memory or more."""
+"""Packing is tried only if the estimated exchange code for rows of weights takes more than this fraction of a tile's memory."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
 """Runs of consecutive tiles with the same number of neurons: the number of tiles, and of neurons on each."""
 
@@ -79,7 +79,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return the first source tile whose rows each tile of a bundle of `size` tiles packs, and last the number of source tiles."""
+        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -107,7 +107,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the number of columns of each piece in a bundle: of each column group the paired columns, then a last single column."""
+        """Return the columns of each piece in a bundle; the pieces of a column group are its paired columns and a last single column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -115,7 +115,7 @@ class Packing:
         return tuple(found)
 
     def runs(self, tile: int) -> Runs:
-        """Return the runs of source tiles whose rows tile number `tile` packs."""
+        """Return the runs of source tiles whose rows the tile with index `tile` packs."""
         begin, end = (int(edge[tile]) for edge in self.part_of)
         return equal_runs(self.source.neurons[begin:end])
 
@@ -145,9 +145,10 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether the exchange code for rows of weights may exceed :data:`NOTABLE`, estimated with one piece per tile or neuron of a target.
+    """Return whether packing may save memory: exchange code for rows of weights may take more than :data:`NOTABLE` of a tile.
 
-    Rows of float16 numbers are not packed, because their pieces would not be aligned to words.
+    The estimate assumes that each tile of a target sends one piece. Rows of float16 weights are not packed, because their pieces would not
+    be aligned to words.
     """
     if problem.network.half_weights:
         return False
@@ -195,14 +196,17 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Return, per tile of a replica, the columns of smaller groups, the number of larger groups (one more column), and of smaller ones."""
+    """Return, for each tile of a replica, the columns of a smaller column group, and the numbers of larger and of smaller groups.
+
+    Larger groups have one more column.
+    """
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Return the pieces of a row on each tile of a replica: one per column group, two if its columns are odd and more than one."""
+    """Return the pieces of a row on each tile of a replica: two for a column group with 3, 5, 7, … columns, one for any other."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -252,7 +256,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Return the cycles of the busiest worker of a vertex that packs rows; elements are distributed to workers as in the codelet."""
+    """Return the cycles of the busiest worker that packs rows; elements are distributed to workers as in the codelet."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))
@@ -271,7 +275,7 @@ def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> flo
 
 
 def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing) -> None:
-    """Add the packed rows: each source tile reads one piece from every bundle; rows packed on the same tile are not moved."""
+    """Add the packed rows: each source tile reads one piece from every bundle, unless the piece is in its own memory."""
     source, width = packing.source, packing.source.width
     sizes, columns = np.diff(packing.edges), packing.columns
     member = {size: np.searchsorted(packing.parts(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: an owner receives a fragment from each group, however few weights it owns."""
+"""Minimum number of shared weights per owner: an owner receives a fragment from each column group, however few weights it owns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if the ranges are too many."""
+    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if this needs too many ranges."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:

@@ -1,9 +1,12 @@
 """Cut indexed maps along groups of neurons, and build the tables of each group.
 
-A *group* is a range of neurons of a population that share weights on a tile. On the target's side, a group's tables contain the entries
-that lead to its neurons, with a row for each source; on the source's side, the entries that start from its neurons, with a row for each
-neuron. Adjacent entries of a row with consecutive targets and consecutive weights form one *run*. A group numbers the weights that it uses
-(and on the source's side the targets whose deltas it reads) without gaps; runs refer to these local numbers.
+An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a range of neurons of a population that share
+weights on a tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
+source's side, they contain the entries that start from its neurons, with a row for each neuron. Adjacent entries of a row with consecutive
+targets and consecutive weights form one *run*.
+
+The weights that a group uses are numbered without gaps. On the source's side, so are the targets whose deltas the group reads. Runs refer
+to these local numbers. *theta* is the array of a connection's weights, followed by its biases.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 from snnc.compiler.tiles.blocks.grouping import Ints
 
 SPARSE: Final = 4
-"""Rows have keys if fewer than one in SPARSE of the sources between a group's first and last one reach the group."""
+"""Rows are found by keys if fewer than 1 / SPARSE of the sources between a group's first and last source reach the group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Ranges ``[first, first + count)`` of an array that each group uses, group by group; `group` is the index of a group's first range."""
+    """Ranges ``[first, first + count)`` of an array that groups use; `group` contains the index of each group's first range."""
 
     group: Ints
     first: Ints
@@ -61,16 +64,17 @@ class IndexTables:
         First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
         source's side.
     keys
-        Sources with a row, in ascending order, if few of the sources between the first and the last one reach a group; `low` is then 0.
-        Empty if every source in between has a row.
+        Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first
+        to its last source has a row.
     rows
         Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
         additional last row, which makes ``span + 2`` entries.
     row_start, run_start
-        Index of a group's first entry in `rows`, and of its first run in the three arrays below; one more element than groups.
+        Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
+        arrays.
     place, weight, length
-        First target and first weight of each run, as local numbers (for a maximum, the number of the entry instead of a weight), and its
-        number of values.
+        First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of
+        the entry.
     used
         Elements of theta that each group uses.
     targets
@@ -100,7 +104,7 @@ class IndexTables:
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
-        """Source of the first row of each group, and of the last row plus 1; on the source's side, indices of neurons in the group."""
+        """First source with a row, and last source with a row plus 1, of each group; on the source's side, neurons of the group."""
         if not self.keyed:
             return self.low, self.low + self.span
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
@@ -109,7 +113,7 @@ class IndexTables:
 
     @property
     def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Group, source, number of runs, and number of values in these runs, of every row without biases."""
+        """Group, source, number of runs, and number of values of every row, except rows of biases."""
         group = np.repeat(np.arange(len(self.span)), self.span)
         index = np.arange(len(group)) - np.repeat(np.cumsum(self.span) - self.span, self.span)
         source = self.keys if self.keyed else self.low[group] + index
@@ -225,7 +229,7 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 
 def _ranges(first: Ints, count: Ints) -> Ints:
-    """Return the numbers of all ranges ``[first, first + count)``, one range after the other."""
+    """Return the concatenation of all ranges ``[first, first + count)``."""
     found: Ints = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
     return found
 
@@ -279,7 +283,10 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct `keys`, ``group * each + index``, of every group without gaps; also return the ranges of ``index * unit``."""
+    """Number the distinct `keys` of every group without gaps; a key is ``group * each + index``.
+
+    Return the number of each key, and the ranges of ``index * unit`` that each group uses.
+    """
     order = stable_order(keys, groups * each)
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
@@ -299,7 +306,7 @@ def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Piec
 def stable_order(keys: Ints, bound: int) -> Ints:
     """Return the stable ascending order of `keys`, which are at least 0 and less than `bound`.
 
-    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a sort that compares 64-bit ones.
+    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a comparison sort of 64-bit integers.
 
     Examples
     --------

@@ -116,11 +116,12 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the populations of `able` that a sparse connection connects with another of `able`, or with itself."""
+    """Return the populations of `able` that have a sparse connection with a population of `able`, which may be the same one."""
     return {end for both in sparse if able.issuperset(both) for end in both}
 
 
 def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
+    """Return whether a population can be cut: no neurons share a learned value, and its connections can be divided by neuron."""
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
             return False  # one learned value for all neurons
@@ -136,6 +137,7 @@ def _reads_separately(graph: Graph, edge: Edge) -> bool:
 
 
 def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
+    """Return the candidates with the numbers of connections to and from each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
     sources, targets = [], []
@@ -158,7 +160,7 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph after the default flow of passes, the output that the loss reads, and the loss; the last two are None without a loss."""
+    """A graph after the default flow of passes, with the output that the loss reads and the loss; both are None without a loss."""
 
     graph: Graph
     loss_output: str | None

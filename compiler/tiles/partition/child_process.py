@@ -1,4 +1,4 @@
-"""Native partitioners in a child process: if one aborts, only that process ends."""
+"""Native partitioners in a child process: if the library aborts, only the child process ends."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Int
 
 
 def _status(code: int) -> str:
+    """Return the exit status of a process as text, or the name of the signal that ended it."""
     if code > 0:
         return f"status {code}"
     try:

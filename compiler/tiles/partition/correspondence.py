@@ -24,7 +24,7 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Ids and names of the partitioned program, with their counterparts in the whole program.
+    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program.
 
     Attributes
     ----------
@@ -99,19 +99,19 @@ class Correspondence:
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
         """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program; some outputs may be missing."""
         infos = {o.id: o for o in self.whole.outputs}
-        found: dict[str, Array] = {}
+        of_whole: dict[str, Array] = {}
         for id_, place in self.outputs.items():
             if id_ not in records:
                 continue
             record, info = records[id_], infos[place.whole]
             if place.index is None:
-                found[place.whole] = record
+                of_whole[place.whole] = record
                 continue
             steps, batch = record.shape[:2]
-            if place.whole not in found:
-                found[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
-            found[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
-        return {info.id: found[info.id] for info in self.whole.outputs if info.id in found}
+            if place.whole not in of_whole:
+                of_whole[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
+            of_whole[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
+        return {info.id: of_whole[info.id] for info in self.whole.outputs if info.id in of_whole}
 
     def adjoint_of_whole(self, tensor: str, read: Callable[[str], Array]) -> Array:
         """Return the adjoint of a population's current, ``d_<id>`` [T, B, n]; `read` returns the adjoint of a part by its name."""
@@ -144,7 +144,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Return the whole program's name of the bound `name` of a part's gradient window; all parts of a population share one window."""
+    """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = found.populations.get(label)

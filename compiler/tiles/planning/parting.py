@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the form of its program: `parts` are :class:`Parts`, or the orders of populations; None for the original program."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, or orders of channels; None for the original program."""
 
     plan: Plan
     parts: Any = None
@@ -86,7 +86,7 @@ class NetworkPartitioner:
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
-        """Return neurons weighted by their predicted work; a net contains a neuron and its targets, weighted by the neuron's rate."""
+        """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
         found = self.candidates
         assert found is not None
         rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
@@ -141,9 +141,9 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole, whole in an order with even work, and in several numbers of parts; return the fastest.
+    """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
 
-    `wanted` is the number of parts that a user requested.
+    `wanted` is the number of parts that the user requests; None if the planner chooses it.
 
     Raises
     ------
@@ -177,6 +177,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
     """
 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
+        """Return the estimated cycles of the network cut into `parts` (infinite if it does not fit), with these parts."""
         program, activity = (
             (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
         )
@@ -191,7 +192,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # more parts are slower; the smallest number of parts alone is no evidence of that
+            return  # further parts will be slower; the smallest number of parts alone would not show that
         best = min(best, found, key=lambda some: some[0])
 
 
@@ -221,6 +222,7 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
+    """Return the network cut into the number of parts that the user requested."""
     found = parter.candidates
     if found is None or number > found.neurons:
         what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
@@ -273,6 +275,6 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
 
 
 def _peak(whole: int, share: float, width: int) -> int:
-    """Return the peak of a part if `whole` neurons fire at once: the mean of a Poisson distribution plus three standard deviations."""
+    """Return the peak of a part, given the peak `whole` of its population: a Poisson mean plus three standard deviations."""
     some = whole * share
     return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))

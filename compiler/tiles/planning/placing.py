@@ -71,9 +71,9 @@ def _map_graph(
     chips: int | None,
     common: Common,
 ) -> Mapped:
+    """Map a program as given, or in the order of channels or cut into the parts that make it fastest."""
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
-    # An embedded program keeps the author's order of neurons.
-    # The order and the parts also determine which spikes are dropped.
+    # An embedded program keeps the author's order of neurons. In mode "drop", order and parts determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
 
@@ -149,7 +149,7 @@ def map_program(
 
 
 def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
-    """Return the requested capacity, by buffer if sources differ; in mode "drop", sources without one send all spikes."""
+    """Return the requested capacity, by buffer if sources differ; in mode "drop", sources without a capacity send all spikes."""
     if not isinstance(chosen.capacity, Capacities):
         return chosen.capacity
     labels, found = source_labels(program), dict[str, int]()

@@ -19,7 +19,7 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
 MOMENTS: Final = "forward: moments"
-"""Mean and variance of the values of batch normalisations, after the forward passes that measure them."""
+"""Superstep that computes the mean and variance of normalised values, after the forward passes that record these values."""
 
 
 def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -35,7 +35,7 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
-    """Return how often an update runs each part of a training step, without the optimiser."""
+    """Return how often an update runs each part of a training step."""
     passes = problem.network.passes
     again = passes * problem.repeats_forward
     return {"forward": 1 + passes + again, "loss": 1 + again, "recompute": 1 + passes, "backward": 1 + passes, "update": 1}

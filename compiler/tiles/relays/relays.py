@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return the tile cycles per iteration, in both passes, in which a relay with `samples` samples receives its data and computes."""
+    """Return the tile cycles of a relay with `samples` samples per iteration, in both passes: receiving its data, and computing."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -69,9 +69,9 @@ def distribute_relays(
 ) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
 
-    A relay gets the number of samples that makes the step fastest, or fewer if these would fill more than half of a tile's free memory.
-    Sources are assigned largest first, to tiles with few relays, preferring those with the least other computation; a tile has at most one
-    relay of a source. Ties go to the lowest tile.
+    A relay gets the number of samples that makes the step fastest, or fewer samples if these would fill more than half of a tile's free
+    memory. Sources are assigned in the order of decreasing size. They get the tiles with the fewest relays and, among these, with the least
+    other computation; ties go to the lowest tile. A tile has at most one relay of a source.
 
     Parameters
     ----------
@@ -86,24 +86,24 @@ def distribute_relays(
     computing
         Cycles of each tile's other computation in the same superstep.
     """
-    found: dict[BusSource, tuple[Relay, ...]] = {}
+    placed: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)
     busy[:: problem.target.tiles_per_chip] = problem.target.vertex_start_cycles
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
         relays: list[Relay] = []
         for room in rooms[source]:
-            here = slice(room.first, room.stop)
-            left = problem.target.tile_bytes - int(held[here].min())
-            most = max(1, min(room.samples, left // 2 // max(size, 1)))
-            each = _share(problem, source, ranges, most)
-            full = 2 * each * size > problem.target.tile_bytes - held[here]
-            order = np.lexsort((held[here], computing[here], busy[here], full))
-            parts = min(ceil_div(room.samples, each), len(order))
+            tiles = slice(room.first, room.stop)
+            free = problem.target.tile_bytes - int(held[tiles].min())
+            most = max(1, min(room.samples, free // 2 // max(size, 1)))
+            samples_per_relay = _share(problem, source, ranges, most)
+            full = 2 * samples_per_relay * size > problem.target.tile_bytes - held[tiles]
+            order = np.lexsort((held[tiles], computing[tiles], busy[tiles], full))
+            parts = min(ceil_div(room.samples, samples_per_relay), len(order))
             chosen = sorted((order[:parts] + room.first).tolist())
             shares = split(room.samples, parts)
             relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, shares, strict=True)]
         for relay in relays:
             held[relay.tile] += relay.samples * size
             busy[relay.tile] += 1 + relay.samples
-        found[source] = tuple(relays)
-    return found
+        placed[source] = tuple(relays)
+    return placed

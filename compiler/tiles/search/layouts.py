@@ -1,4 +1,4 @@
-"""Layouts made from placements of populations, with relays and losses distributed over the tiles."""
+"""Layouts: placements of populations, with relays and losses distributed over the tiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from snnc.compiler.tiles.relays.relays import Room, distribute_relays
 
 
 def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
-    """Place relays and losses on tiles; `local_relays`: relays are on the chips of their source (for an input, of its first reader)."""
+    """Place relays and losses on tiles.
+
+    With `local_relays`, relays are on the chips of their source, or of the first reader of an input.
+    """
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
@@ -51,7 +54,7 @@ def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) ->
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
-    """Return the tiles allowed for relays, for each group of chips: all tiles, or those of the chips of `where`."""
+    """Return the tiles allowed for relays in each group of chips: all tiles, or with `local_relays` the tiles of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
     each = where.replicas // copies
@@ -66,17 +69,20 @@ def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, l
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Return the tile of each sample's loss: samples are assigned in turn to the emptiest tiles of the chips that compute their outputs."""
+    """Return the tile of each sample's loss.
+
+    Samples are assigned in turn to the emptiest tiles of the chips on which their outputs are computed.
+    """
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
     found = np.zeros(problem.batch, dtype=np.int64)
-    dealt: dict[tuple[int, int], int] = {}
+    assigned: dict[tuple[int, int], int] = {}
     for replica, (first, count) in enumerate(where.samples):
         tiles = where.of(replica)
         room = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
         order = np.argsort(used[slice(*room)], kind="stable") + room[0]
-        begin = dealt.get(room, 0)
+        begin = assigned.get(room, 0)
         found[first : first + count] = order[(begin + np.arange(count)) % len(order)]
-        dealt[room] = begin + count
+        assigned[room] = begin + count
     return tuple(found.tolist())

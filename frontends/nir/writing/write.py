@@ -259,8 +259,8 @@ def _pooling(name: str, pool: ir.Pool) -> Any:
     unsupported = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
     if pool.kind == "max" or len(pool.kernel) != 2 or unsupported:
         raise NotInNirError(
-            f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, with equal padding that "
-            f"counts, without dilation and ceil. {_ADVICE}"
+            f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, without dilation and ceil, "
+            f"with equal padding at both ends that counts in averages. {_ADVICE}"
         )
     make = nir.SumPool2d if pool.kind == "sum" else nir.AvgPool2d
     return make(np.array(pool.kernel), np.array(pool.stride or pool.kernel), np.array(padding))

@@ -79,6 +79,7 @@ def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node
 
 
 def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
+    """Return `x`, whose axes are `letters`, with the axes in the order of `result`."""
     return shaping.transpose(pool, x, tuple(letters.index(c) for c in result))
 
 
@@ -127,8 +128,8 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
     stacked = shaping.reshape(pool, x, (count, *middle, columns))
     for k, block in enumerate(ordered.reshape(count, rows, columns)):
         part = shaping.at_index(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
-        made = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
-        parts.append(shaping.reshape(pool, made, (1, *made.shape)))
+        product = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
+        parts.append(shaping.reshape(pool, product, (1, *product.shape)))
     joined = shaping.concat(pool, tuple(parts), 0)
     spread = shaping.reshape(pool, joined, (*(size[c] for c in blocks), *middle, *(size[c] for c in outer)))
     return _arranged(pool, spread, "".join([*blocks, *free, *outer]), result)
@@ -159,9 +160,9 @@ def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
     if any(c in axes and shape[c] != sizes[c] for c in letters):
         raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
     present = "".join(c for c in result if c in letters + axes)
-    made = _contract(call.pool, node, letters, value, axes, present)
-    found = dict(zip(present, made.shape, strict=True))
-    return shaping.reshape(call.pool, made, tuple(found.get(c, 1) for c in result))
+    product = _contract(call.pool, node, letters, value, axes, present)
+    found = dict(zip(present, product.shape, strict=True))
+    return shaping.reshape(call.pool, product, tuple(found.get(c, 1) for c in result))
 
 
 def _matmul(call: OperatorCall) -> list[Value]:

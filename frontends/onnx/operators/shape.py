@@ -247,6 +247,7 @@ def _scatter_nd(call: OperatorCall) -> list[Value]:
     points = points % np.array(x.shape[:depth])
     low = points.min(0)
     size = points.max(0) - low + 1
+    # The indices must fill a box, in order, that covers all axes but one completely.
     partial = [k for k in range(depth) if size[k] != x.shape[k]]
     ordered = len(points) == size.prod() and (points == np.indices(size).reshape(depth, -1).T + low).all()
     if not ordered or len(partial) > 1:

@@ -23,9 +23,13 @@ from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.proof.traces import Trace
 
 MIN_CHECKED: Final = 8
+"""Minimum number of steps to compare, however large the network is."""
 _TOLERANCE: Final = 1e-4
+"""Maximum difference of an output or state, as a share of its largest value."""
 _SEEDS: Final = 3
+"""Number of random inputs, one of which must agree, if weights were folded."""
 _ROUNDS: Final = 4
+"""Number of random inputs, all of which must agree, for small files."""
 _SMALL_WORK: Final = 1e6
 """Number of multiplications up to which files run on more inputs, so that their few neurons fire."""
 
@@ -49,9 +53,10 @@ class CheckedOutput:
 
 
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps, and return sentences about values that could not be compared.
+    """Compare `graph` with the file over all steps, and return a sentence for the user if only some steps were compared.
 
-    If weights were `folded`, a membrane potential may equal its threshold within rounding, so after a difference other inputs are tried.
+    If weights were `folded`, they differ from the file's by rounding. A membrane potential close to its threshold may then cause a
+    different spike, so other inputs are tried after a difference.
 
     Raises
     ------

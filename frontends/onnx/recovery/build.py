@@ -228,6 +228,7 @@ class _GraphBuilder:
 
 
 def _rank(port: str) -> tuple[bool, bool, str]:
+    """Return the sort key of an output: spikes (s), other outputs (y), then states."""
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
@@ -324,6 +325,7 @@ def _check_cycles(graph: Graph) -> None:
 
 
 def _state_inputs(builder: _GraphBuilder) -> None:
+    """Connect inputs of the file that provide initial states to their states or outputs."""
     plan = builder.plan
     for given, cls in plan.start.inputs.items():
         group = plan.groups.group.get(cls)
