@@ -58,9 +58,15 @@ COMPILERS = ("c++", "g++", "clang++")
 COMPILER = """\
 here=${{0%/*}}
 PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
+case " $*" in
+*" -lpop"*) exec "$here/launcher" {name} -Wl,--no-as-needed "$@" ;;
+esac
 exec "$here/launcher" {name} "$@"
 """
-"""Compiler command in ``bin``: runs the machine's compiler, found without this folder, through the launcher."""
+"""Compiler command in ``bin``: runs the machine's compiler, found without this folder, through the launcher.
+
+Build files may name libraries before the sources; the linkers of some systems would drop these libraries.
+"""
 
 
 def include_dir() -> Path:
