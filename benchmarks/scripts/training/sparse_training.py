@@ -54,10 +54,13 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings shared by the runs of a table: the factor of the regulariser is `pressure / share`; `rate` is a number or a schedule."""
+    """Settings shared by the runs of a table; `rate` is a number or a schedule.
+
+    The factor of the regulariser of a hidden layer is its `pressure / share`; `pressure` is a number for all layers, or one for each.
+    """
 
     epochs: int = 10
-    pressure: float = 3.0
+    pressure: float | tuple[float, ...] = 3.0
     rate: str = "0.001"
     validation: bool = False
     widths: tuple[int, ...] = (1024, 512, 256)
@@ -106,6 +109,11 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
     return net
 
 
+def pressures_of(setting: Setting) -> tuple[float, ...]:
+    """Return the pressure of each hidden layer."""
+    return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
+
+
 def shares_of(share: float, setting: Setting) -> dict[str, float]:
     """Return the share of its neurons that each hidden layer may send."""
     each = share * sum(setting.widths) / len(setting.widths)
@@ -123,8 +131,8 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
         shares = shares_of(share, setting)
         capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
-        for name, own in shares.items():
-            loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
+        for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
+            loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     weights: list[dict[str, np.ndarray]] = []
@@ -165,7 +173,12 @@ def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
 
 def setting_of(stored: dict[str, Any]) -> Setting:
     """Read the setting of a stored run."""
-    return replace(Setting(**stored), widths=tuple(stored.get("widths", Setting.widths)))
+    pressure = stored.get("pressure", Setting.pressure)
+    return replace(
+        Setting(**stored),
+        widths=tuple(stored.get("widths", Setting.widths)),
+        pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
+    )
 
 
 def drawn(curves: dict[str, np.ndarray]) -> str:
@@ -199,7 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
+    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the bound times the share; one, or one per layer")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
@@ -212,8 +225,11 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
     widths = tuple(chosen.widths)
+    if len(chosen.pressure) not in (1, len(HIDDEN)):
+        parser.error(f"--pressure takes 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
+    pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
     setting = Setting(
-        chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
     )
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)

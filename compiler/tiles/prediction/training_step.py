@@ -372,7 +372,7 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
     """Return loads and exchanges of two steps: blocks read further windows, and relays write the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
-    windows = windows_to_blocks(layout, backward=part == "backward")
+    windows = windows_to_blocks(layout, backward=part == "backward", further=True)
     if part == "backward":
         windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
     moved = with_clock(layout, ExchangeTraffic.none(layout.problem), shown.tiles)
