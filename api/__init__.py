@@ -115,7 +115,7 @@ _NAMES: Final = {
     "initialising": ("LSUV", "FluctuationDriven", "initialise"),
     "session": ("Session",),
 }  # fmt: skip
-"""Public names by the module of snnc that defines them."""
+"""Modules below ``snnc``, and the public names that each of them defines."""
 _RENAMED: Final = {
     "CrossEntropy": "driver.losses:cross_entropy",
     "Linear": "backends.training.schedules:LinearSchedule",
@@ -125,8 +125,9 @@ _RENAMED: Final = {
     "Surrogate": "compiler.neurons.surrogates.library:parse_surrogate",
     "load": "driver.loading:load_model",
 }
-"""Module and original name of public names that differ from the original."""
+"""Public names that differ from the name in the defining module, as public name -> ``module:name``."""
 _HOMES: Final = {name: f"{module}:{name}" for module, names in _NAMES.items() for name in names} | _RENAMED
+"""Every public name, with the module that defines it and its name there."""
 _MODULES: Final = ("data", "losses", "recipe", "schedules")
 """Submodules exported as a whole."""
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -94,7 +94,7 @@ class UnknownLearnableError(OptionValueError, code="SNNC-E573"):
 
 
 class UnknownOptimizerError(SnncError, code="SNNC-E529"):
-    """The text does not name an optimiser, or has invalid settings."""
+    """The name of an optimiser is unknown, or its settings are invalid."""
 
 
 class MemoryShortError(SnncError, code="SNNC-E531"):

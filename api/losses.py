@@ -44,7 +44,7 @@ def CrossEntropy(  # noqa: N802
     classes, targets, lengths
         See the module's docstring.
     inverse
-        Score of a first spike at step t: ``-t``, or ``1/(t + 1)``.
+        Score of a first spike at step t: ``-t`` (``"negate"``), or ``1/(t + 1)`` (``"reciprocal"``).
 
     Raises
     ------

@@ -59,7 +59,9 @@ _DATA: Final = {
 }
 """Keys of the table ``[data]``, and the values they accept."""
 _FILES: Final = ("train", "validation")
+"""Keys whose values name data: ``PATH`` or ``KIND:PATH``."""
 _PATHS: Final = ("best", "log", "tensorboard")
+"""Keys whose values are paths."""
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def number_or_text(text: str) -> float | str:
 
 
 def _problem(key: str, value: Any, kind: str) -> str:
-    """Return the requirement that a value violates, based on `kind`; an empty text if the value is valid."""
+    """Return "" if `value` is a valid value of `key`, otherwise what it must be; `kind` describes valid values."""
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):

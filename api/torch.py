@@ -47,7 +47,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     Learned parameters of the network are parameters of the module and the others are buffers, named as in
     :meth:`snnc.Session.state_dict`. Tensors are float32. A backward pass that does not belong to the last forward pass repeats its
     forward pass first. On a GPU, the module's parameters, inputs and outputs are tensors on the device; the program reads and writes them
-    in place, in torch's current stream and without blocking the host. There, a value other than 0 and 1 in an input of spikes makes the
+    in place, in torch's current stream and without blocking the host. An input of spikes with another value than 0 or 1 then makes the
     output NaN, and a later forward pass raises an error.
 
     Modules can be copied, pickled and passed to other processes: a copy builds its program when it first runs.
@@ -142,13 +142,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def gradient_window(self) -> tuple[float, float] | None:
         """Ends of the gradient window, as membrane potential minus threshold; None if the module was created without one.
 
-        Before any forward pass, it can be set to a pair or to the lower end alone, within the window at creation.
+        It can be set between forward passes, to a pair or to the lower end alone, within the window at creation.
         """
         return self._window_now
 
     @gradient_window.setter
     def gradient_window(self, window: float | tuple[float, float]) -> None:
-        with self._where_torch_is():
+        with self._in_torch_stream():
             self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
             self._window_now = self._window.now
 
@@ -297,7 +297,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))
 
     def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-        """Let the program write a tensor."""
+        """Return a new tensor into which the program writes its tensor `name`."""
         found = torch.empty(shape, dtype=torch.float32, device=self._device)
         self._engine.session.get_into(name, found.data_ptr(), max(1, found.numel()))
         return found
@@ -308,8 +308,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return whole if whole.is_cuda else whole.numpy()
 
     @contextmanager
-    def _where_torch_is(self) -> Iterator[None]:
-        """Make the program use torch's current stream; autograd runs a backward pass in its forward pass's stream, in another thread."""
+    def _in_torch_stream(self) -> Iterator[None]:
+        """Make the program use torch's current stream, and exclude other threads.
+
+        Autograd runs a backward pass in the stream of its forward pass, but in a thread of its own.
+        """
         if self._process not in (None, os.getpid()):  # after a fork, such as in a DataLoader worker
             self._lock = threading.Lock()
         with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
@@ -332,7 +335,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         ctx.module, ctx.names = module, list(given)
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
-        with module._where_torch_is():
+        with module._in_torch_stream():
             ctx.masks = module._drawn if module.training else None
             module._drawn += module.training
             found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
@@ -344,7 +347,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         module, tensors = ctx.module, ctx.saved_tensors
         (adjoint,) = adjoints
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
-        with module._where_torch_is():
+        with module._in_torch_stream():
             if module._runs != ctx.run:
                 module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])

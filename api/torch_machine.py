@@ -17,7 +17,7 @@ from snnc.torch_program import Adjoined
 
 
 class MachineRun:
-    """Runs an adjoined program on an engine, with weights updated from PyTorch's.
+    """Runs the program of a module on an engine, with PyTorch's current weights.
 
     Shorter sequences and smaller batches are padded with zeros: outputs do not depend on later steps or on other samples, and an
     adjoint of 0 does not contribute to gradients.

@@ -148,7 +148,7 @@ def opened(
     """
     backend = options.backend
     if backend.adjoint:
-        own = options.own(embedded=True, others=synonyms())  # embedded: neurons keep the author's order, which PyTorch's tensors have
+        own = options.own(embedded=True, others=synonyms())  # embedded: neurons keep the author's order, as in PyTorch's tensors
         backend.check(program, own)
         placed, emitted = backend.plan(graph, program, own), own
     elif backend.native:

@@ -126,8 +126,8 @@ class Backend(Generic[Own]):
     trains
         Whether its sessions train; otherwise only the emitted project does.
     native
-        Whether its projects are those of :mod:`snnc.backends.native`: the program owns the weights, ``project.json`` gives the memory
-        needed for a sequence, and PyTorch can run the program as a module.
+        Whether :mod:`snnc.backends.native` writes its projects: the program owns the weights, ``project.json`` gives the memory needed for
+        a sequence, and PyTorch can run the program as a module.
     adjoint
         Whether its program, compiled for fixed steps and samples, accepts an adjoint of the outputs from the caller, so that PyTorch
         can run it as a module.
@@ -187,7 +187,7 @@ class Backend(Generic[Own]):
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
     def rounds_products(self, options: Own) -> bool:
-        """Return whether forward products have factors of fewer bits, in a way that other targets do not repeat."""
+        """Return whether forward products round their factors to fewer bits, so that results differ from those of other targets."""
         return False
 
     def limit(self, options: Own) -> SpikeLimit | None:

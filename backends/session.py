@@ -17,7 +17,7 @@ from snnc.backends.runtime.engine import SKIPPED, Array, Engine, SteppingEngine
 from snnc.backends.runtime.errors import BatchSizeError, ClosedError, NoStepwiseError, NotTrainableError, StepsError
 from snnc.backends.runtime.events import InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
-from snnc.backends.runtime.initial import initial_values
+from snnc.backends.runtime.initial import initial_states
 from snnc.backends.runtime.inputs import Input, Inputs, ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
@@ -116,7 +116,7 @@ class BackendSession:
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self.inputs.sequences(inputs, steps)
-        return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
+        return whole, initial_states(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
@@ -145,7 +145,7 @@ class BackendSession:
         if self._stepping is None:
             self.reset(batch)
         if batch != self._stepping:
-            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; reset() between them.")
+            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; call reset() between them.")
         found = engine.step(arrays)
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
@@ -158,7 +158,7 @@ class BackendSession:
             batch = 1
         self._stepping = batch
         if batch is not None:
-            engine.reset(batch, initial_values(self.program, initial or {}, batch))
+            engine.reset(batch, initial_states(self.program, initial or {}, batch))
 
     # ---- training ----------------------------------------------------------------------------------------------------
 
@@ -214,10 +214,10 @@ class BackendSession:
             Number of epochs already trained by an earlier :meth:`fit` with the same data and seed. Order and learning rate continue after
             them, so training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples per update; by default that of the engine, or that of the compilation, or 64. An iterable of batches determines its own.
+            Samples per update; by default the batch for which the network was compiled, or 64. An iterable of batches determines its own.
         learning_rate
             A number, a schedule of :mod:`snnc.schedules` or its text, or another function of the number of updates (including those of the
-            `first_epoch` earlier epochs); by default that of the optimiser.
+            `first_epoch` earlier epochs); by default the rate of the optimiser.
         gradient_window
             The lower end of the gradient window, or both ends. Each is a number, a schedule or another function of the number of updates,
             and lies inside the compiled window. By default the window does not change.
@@ -226,8 +226,8 @@ class BackendSession:
             the number of updates; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these for each input or population, as a
             dictionary by name (``"*"``: all others) or as text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
         shuffle, seed
-            Order of the samples: a new permutation in each epoch, or the given order. The seed is that of the compilation by default. An
-            iterable of batches keeps its order.
+            Order of the samples: a new permutation in each epoch, or the given order. By default, the seed is the one given to ``compile``.
+            An iterable of batches keeps its order.
         accumulate
             Number of parts into which the batch of an update is split. The parts run one after another and their gradients are summed, so
             a step needs the memory of one part only. The update equals that of the whole batch, up to rounding. An engine that was compiled
@@ -242,7 +242,7 @@ class BackendSession:
         monitor
             Quantity that determines the best epoch: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
-            Training stops after `patience` consecutive epochs that improve it by no more than `min_delta`.
+            Training stops after `patience` consecutive epochs that improve the `monitor` quantity by no more than `min_delta`.
         best
             File for the weights of the best epoch, in the format of `checkpoints`.
         restore_best
@@ -338,7 +338,7 @@ class BackendSession:
     @property
     def drop(self) -> DropPolicy | None:
         """Policy that selects the spikes to send if more than :attr:`capacity` fire: the ``"lowest"`` ids, or a ``"random"`` choice that
-        differs in each step and update. None as for :attr:`capacity`. It can be set."""
+        differs in each step and update. None in the same cases as :attr:`capacity`. It can be set."""
         return self._limits.policy
 
     @drop.setter
@@ -380,7 +380,7 @@ class BackendSession:
         WeightNotFiniteError
             A value is NaN or infinite; the file is unchanged.
         OptimizerValuesError
-            With `optimizer`: the network was compiled without one.
+            `optimizer` is True, but the network was compiled without an optimiser.
         """
         self._check_open()
         moments = optimizer_by_label(self.program, self.engine) if optimizer else {}

@@ -1,4 +1,4 @@
-"""One benchmark: a network, its sequence, its activity and its target machine."""
+"""One benchmark: a network, the size of its training step, its activity and its target machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Benchmark:
     activity_source
         ``"simulated"``, ``"measured"`` or ``"assumed"``, followed by the data or assumption.
     capacity
-        Ids per sample in a window of the published program, by name of the input or population; empty if it cannot run the network.
+        Maximum number of ids per sample that the published program (:mod:`snnc.benchmarks.published`) sends in a step, by name of the input
+        or population; empty if that program cannot run the network.
     gradient_window
         Range of distances to the threshold in which neurons receive a gradient; None: all neurons receive one.
     support

@@ -1,6 +1,7 @@
-"""The model of the published program compared with the published log: 12 nets, two clocks, a band of fragment costs.
+"""Compare predicted step times of the published IPU program (:mod:`snnc.benchmarks.published`) with those in its log, for 12 nets.
 
-Nothing in the model is fitted to the log. Its constants and where they come from:
+The results are shown for two clocks, with and without merging of adjacent copies, because the log does not say which applies. A fragment
+is a contiguous piece of memory that a tile copies. Nothing in the model is fitted to the log. Its constants and their sources:
 
 ==================================  ==================================================================================
 sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)
@@ -8,11 +9,9 @@ vertex start, sync, superstep       target file (PopLibs performance estimates, 
 9 cycles per fragment               target file: the fixed rule; public sources give values from 6 to 20
 elementwise, copies, slices         PopLibs performance estimates (:mod:`snnc.benchmarks.published.options`)
 mappings of sliced, linear tensors  ``createSliceableTensor`` and ``calcLinearTileMapping`` of PopLibs 3.4
-cycles of compiled loops            mean of naive and ideal code, each counted from the loop
-activity                            :func:`~snnc.benchmarks.published.simulate`, weights as the log prints their limits
+cycles of compiled loops            mean of naive and ideal code (:class:`~snnc.benchmarks.published.options.LoopCost`)
+activity                            :func:`~snnc.benchmarks.published.simulate`, weights within the limits that the log prints
 ==================================  ==================================================================================
-
-Two facts are unknown, so results are shown for both cases: the clock, and whether the vendor's compiler merges adjacent copies.
 """
 
 from __future__ import annotations
@@ -31,7 +30,9 @@ TARGETS: Final = ("gc200", "bow")
 """Machines with clocks of 1.33 and 1.85 GHz, otherwise equal. The second is more likely: the log was committed together with "gc bow"
 evaluations on the manufacturer's machines (commits 116eaec to e4fd993)."""
 FRAGMENTS: Final = (6.0, 9.0, 20.0)
+"""Cycles per fragment for which predictions are made."""
 RULE: Final = 9.0
+"""Cycles per fragment in the target file."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class LoggedPoint:
 
 
 def simulated_net(run: LoggedRun) -> PublishedNet:
-    """Return the net of a run at the activity of its simulation."""
+    """Return the net of a run, with the activity that its simulation gives."""
     net = benchmark(run.name).published
     assert net is not None
     return net
@@ -69,7 +70,7 @@ def predict(net: PublishedNet, target: str, *, merged: bool, fragment_cycles: fl
 
 
 def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[LoggedPoint]:
-    """Yield all predictions, in the order of the log; `nets` may be given if :func:`simulated_net` was called before."""
+    """Yield all predictions, in the order of the log; `nets` contains results of :func:`simulated_net` by name, if there are any."""
     for run in logged_runs():
         net = nets[run.name] if nets else simulated_net(run)
         for activity, chosen in (("simulated", net), ("n = K", net.full())):

@@ -1,4 +1,4 @@
-"""Conditions that the columns of a row must share: weights, data, and the resulting activity."""
+"""Conditions under which two columns of a benchmark table may be compared: equal weights, equal data and similar activity."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FAN_OUT: Final = 40
 
 
 def w(hidden: tuple[int, ...], *, recurrent: bool, name: str) -> Network:
-    """Return a 700-input network of LIF layers (beta 0.9, hard reset) with a leaky readout of 20."""
+    """Return a network of 700 inputs, LIF layers (beta 0.9, hard reset) and a leaky readout of 20 neurons."""
     net = Network(name)
     source = net.input(INPUTS, name="input")
     for i, neurons in enumerate(hidden):
@@ -116,7 +116,7 @@ ASSUMED: Final = 0.05
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:
-    """Return the nearest net that the published program runs: one-step delays, a spiking readout, 10 % capacity, no biases."""
+    """Return the most similar net that the published program can run: one-step delays, a spiking readout, 10 % capacity, no biases."""
     layers = tuple(PublishedLayer(n, max(2, n // 10), ASSUMED * n, ASSUMED * n) for n in hidden)
     spikes = density * INPUTS
     return PublishedNet(name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, 2.0, 2.0)), steps, batch)

@@ -29,7 +29,7 @@ def draw_growth(rows: Sequence[Row]) -> str:
 
 
 def cpu_seconds(row: Row) -> float:
-    """Return the CPU seconds of a row, which other work on the machine does not affect; wall seconds for rows without them."""
+    """Return the CPU seconds of a row, which other work on the machine does not affect, or its wall seconds if they are missing."""
     return float(row.get("cpu_s", row["compile_s"]))
 
 

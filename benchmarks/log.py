@@ -1,4 +1,4 @@
-"""The published timing log, as data: ``logged.toml``."""
+"""The timing log of the published program (:mod:`snnc.benchmarks.published`), as data: ``logged.toml``."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
 DENSE: Final = "dense"
-"""snnc's strategy for the network without events."""
+"""Strategy that maps, by snnc's own strategy, the network with values in place of spikes."""
 VARIED: Final = (PUBLISHED, SNNC)
-"""Strategies whose cost is also predicted with other fragment costs and with full buffers, for comparison with the log."""
+"""Strategies whose cost is also predicted with other fragment costs and with every capacity in use, for comparison with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
 
@@ -61,7 +61,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     emit
         Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
     chips
-        The number of chips, if it is not the benchmark's own; their machine is then the smallest that has them.
+        The number of chips, if it is not the benchmark's own; the machine is then the smallest one with so many chips.
     """
     case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
     case = _without_events(case) if strategy == DENSE else case
@@ -185,7 +185,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 
 
 def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
-    """Build the network, lower and map it; with `again`, to the same layout as that plan."""
+    """Build the network, lower and map it; with `again`, neurons are placed as in that plan."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     given = lower_graph(graph, chosen)
@@ -222,6 +222,7 @@ _ESTIMATED: Final = (
     *("ipus", "tiles_used", "tiles", "step_cycles", "bound_cycles", "ideal_cycles", "balance"),
     *("step_ms", "peak_tile_bytes", "tile_bytes"),
 )
+"""Keys of an estimate that are copied into a row."""
 
 
 def _emit(compiled: Compiled) -> None:

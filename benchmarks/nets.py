@@ -31,8 +31,9 @@ from snnc.errors import UnknownBenchmarkError
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu", "everyday")
 MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "multi_ipu": 2.0}
-"""``weight_mul`` of the runs, from the file name of the log and from the run files."""
+"""Factor of the initial weights (``weight_mul`` of the published program), from the file name of the log and from the run files."""
 MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16", 32: "pod64", 64: "pod64"}
+"""Machine for each number of IPUs."""
 SEED: Final = 0
 FULL: Final = "assumed: every capacity in use"
 
@@ -80,7 +81,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def same_network(name: str) -> str:
-    """Return the first name of a network that is in both grids: one IPU of ``multi_ipu`` is ``multi_neuron`` with three layers."""
+    """Return the name in ``multi_neuron`` of a network that is also in ``multi_ipu`` (with one IPU), otherwise `name`."""
     match = re.fullmatch(r"shd-x1-n(\d+)-a(\d+(?:\.\d+)?)", name)
     return f"shd-n{match[1]}-b3-a{match[2]}" if match else name
 

@@ -55,7 +55,7 @@ DATASETS: Final = {
 def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
     """Split the neurons of one IPU evenly over `layers`, in whole tiles of `per_tile`; tiles for the readout stay free.
 
-    ``classes`` 0 for an IPU without readout. The first layers take the remainder.
+    `classes` is 0 for an IPU without readout. The first layers take the remainder.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def published_net(
 
 @dataclass(frozen=True)
 class ScaledUniform:
-    """Uniform in ±multiplier·sqrt(6 / fan_in), in single precision throughout: ``limit`` of the scripts, times the neuron's gain."""
+    """Initial weights, uniform in ±multiplier·sqrt(6 / fan_in) as in the scripts, times the neuron's gain, in single precision."""
 
     multiplier: float
 

@@ -1,4 +1,4 @@
-"""Derive rows from others: the same network under another name, or a machine that differs only in its clock."""
+"""Derive rows from measured ones, for the same network under another name, or a machine that differs only in its clock."""
 
 from __future__ import annotations
 

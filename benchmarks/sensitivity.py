@@ -1,7 +1,7 @@
-"""Sensitivity of headline ratios of the predictions to changes of groups of cost-model coefficients by 30 %.
+"""Headline ratios of the predictions, and how they change if one group of the cost model's coefficients changes by 30 %.
 
-``benchmarks/scripts/prediction/coefficient_sensitivity.py`` maps the networks onto changed machines; this module defines the groups and
-ratios, and reads the results.
+``benchmarks/scripts/prediction/coefficient_sensitivity.py`` maps the networks onto changed machines. This module defines the groups and
+the ratios, and reads the results.
 """
 
 from __future__ import annotations
@@ -26,15 +26,25 @@ SCALED: Final[Mapping[str, tuple[str, ...]]] = {
 """Keys of a machine file that are multiplied by a group's factor; those with a leading slash are rates, which are divided by it."""
 VERTICES: Final = "vertices"
 GROUPS: Final = (VERTICES, *SCALED)
+"""Groups of coefficients."""
 FACTORS: Final = (1.3, 0.7)
+"""Factors by which the costs of a group are multiplied."""
 BASE: Final = "none"
+"""Group of a result with unchanged coefficients."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A headline ratio: the time of a network with a strategy, divided by that of another, or by measured or logged milliseconds.
+    """A headline ratio of two step times.
 
-    If ``below`` is 0.0, the ratio is to the log's milliseconds. ``short`` is the ratio's name on an axis.
+    Attributes
+    ----------
+    title, short
+        Name in tables, and on an axis.
+    above
+        Network and strategy whose predicted time is the numerator.
+    below
+        Denominator: a network and strategy, or milliseconds; 0.0: the milliseconds of the published log.
     """
 
     title: str
@@ -53,7 +63,7 @@ RATIOS: Final = (
     Ratio(f"IPU predicted over tuned GPU program measured (W1, {TUNED_GPU:g} ms)", ("w1", "snnc"), TUNED_GPU, "IPU / tuned GPU"),
     Ratio("weak scaling to 16 IPUs, efficiency (shd-n2, 5 %)", ("shd-x1-n2-a5", "snnc"), ("shd-x16-n2-a5", "snnc"), "weak scaling"),
 )
-"""Ratios of `snnc reproduce`'s claims; below 0.0: the log's milliseconds."""
+"""Ratios on which the claims of ``snnc reproduce`` depend."""
 
 
 def by_key(rows: Iterable[dict[str, Any]]) -> dict[Key, dict[str, Any]]:

@@ -17,8 +17,8 @@ KINDS: Final = 10
 def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[Array, Array]:
     """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter along the four corners of its kind.
 
-    The trail that it leaves turns off after a while. The pen draws `points` points per step; at every step, each pixel also fires with
-    probability `noise`.
+    The pen draws `points` points per step. A pixel fires in the first polarity when the pen passes, and in the second one some steps later.
+    At every step, each pixel also fires with probability `noise`.
     """
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (KINDS, 4, 2))
     random = np.random.default_rng(seed)
@@ -38,6 +38,6 @@ def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: fl
 
 
 def stroke_images(samples: int, seed: int) -> tuple[Array, Array]:
-    """Return values [samples, 2312] between 0 and 1, and kinds: the trace of a stroke on each pixel over all steps."""
+    """Return values [samples, 2312] between 0 and 1, and kinds; a value counts the spikes of :func:`strokes` over all steps, up to two."""
     events, kinds = strokes(samples, seed)
     return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds

@@ -1,4 +1,4 @@
-"""Suites of measurements, each row in a separate process, one after the other."""
+"""The suites ``mapping`` and ``compile`` of ``snnc bench``: their rows, which are measured one after another in separate processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of measurements as a table for a terminal."""
+"""Print the rows of the suites ``mapping`` and ``compile`` as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Row = Mapping[str, Any]
 def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield one line for each net and machine: snnc's step, its ratio to the bounds, and every baseline relative to it.
 
-    All times are predicted; ``balance`` is the balance bound over the prediction, ``ideal`` the ideal one.
+    All times are predicted. ``balance`` and ``ideal`` are two lower bounds of the time, each divided by the prediction: all work is spread
+    evenly over the tiles, or event loops are ideal and each id is moved once.
     """
     others = list(dict.fromkeys(row["strategy"] for row in rows if row["strategy"] != "snnc"))
     head = f"{'net':22} {'target':8} {'step ms':>9} {'balance':>7} {'ideal':>6} {'tile KiB':>8} {'compile':>8} {'RSS MiB':>7} {'of log':>6}"
@@ -50,7 +51,7 @@ def _over(row: Row, mine: Row) -> str:
 
 
 def compile_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line for each net, from small to large: seconds and memory of compiling and emitting it; then how CPU seconds grow."""
+    """Yield one line for each net, from small to large, with the seconds and memory of its compilation; then how CPU seconds grow."""
     head = f"{'net':16} {'target':8} {'tiles':>7} {'neurons':>9} {'weights':>12} {'compile':>9} {'(emit)':>10} {'CPU':>9} {'RSS MiB':>7}"
     yield head + f" {'s / M weights':>13}"
     for row in sorted(rows, key=lambda row: row.get("weights", 0)):

@@ -1,1 +1,1 @@
-"""The Jinja templates, one folder a target; this package holds no code."""
+"""Jinja templates and runtime files of emitted programs, one folder per target; snnc imports no code from this package."""

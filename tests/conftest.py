@@ -95,6 +95,14 @@ def _own_state(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_disks():
+    """Leave the files of tests to the page cache; only a power failure could tell the difference."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture
 def plans_as_for_users(monkeypatch):
     """Improve plans as long as for users."""

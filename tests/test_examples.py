@@ -89,7 +89,7 @@ def test_the_imported_network_is_as_accurate_as_snntorch_says(data):
 
 
 def test_the_main_job_runs_trains_and_reports(tmp_path, run_script, codelets_as_for_users):
-    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits", "--epochs", 2).split("digits on ")[-1]
+    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits", "--epochs", 1).split("digits on ")[-1]
     numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", said)]
     torch, compiled, trained = numbers
     assert compiled == pytest.approx(torch, abs=0.003)

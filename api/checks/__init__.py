@@ -1,1 +1,1 @@
-"""Checks of a model: its interpretation by snnc, comparison with other implementations, measured activity on data."""
+"""Checks: comparison with other implementations, activity on data, memory estimates, and the tools of this machine."""

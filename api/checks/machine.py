@@ -14,6 +14,7 @@ from snnc.backends.native.processors import processors
 from snnc.backends.toolchain.compilers import cuda_compiler
 from snnc.compiler.errors import CacheFolderError
 from snnc.compiler.files.cache import cache_folder
+from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,10 @@ def _poplar() -> Finding:
 
 def _memory() -> Finding:
     try:
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = machine_memory()
     except (ValueError, OSError):
         return Finding("memory", True, "unknown")
-    return Finding("memory", True, f"{pages / 2**30:.1f} GiB")
+    return Finding("memory", True, f"{memory / 2**30:.1f} GiB")
 
 
 def _cache() -> Finding:

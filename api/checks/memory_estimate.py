@@ -70,7 +70,9 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Predict memory and time of a sequence on a native target, with the checkpoints needed to meet the memory limit of `chosen`.
+    """Predict memory and time of a sequence on a native target.
+
+    The prediction includes the checkpoints that are needed to meet the memory limit of `chosen`.
 
     Raises
     ------

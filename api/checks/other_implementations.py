@@ -28,7 +28,7 @@ MAX_VALUES: Final = 1 << 28
 """Maximum number of hidden values that one verification stores."""
 SIMULATOR: Final = "the NIR simulator"
 _STATES_OF_NIR: Final = {"syn": "i_syn"}
-"""Graph names of simulator states whose names differ."""
+"""Name in the graph of each simulator state that has a different name there."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ def run_graph(graph: Graph, request: RunRequest) -> Other:
     steps, batch = sizes(graph, arrays)
     check_room(graph, steps, batch)
     ports = all_ports(graph)
-    wide, names = watched(graph, [(p.population, p.port) for p in ports])
-    if wide.steps is None:
-        wide.steps = steps
+    extended, names = watched(graph, [(p.population, p.port) for p in ports])
+    if extended.steps is None:
+        extended.steps = steps
     with temporary_folder() as folder:
-        write_onnx(wide, Path(folder) / "model.onnx")
-        found = RuntimeModel(Path(folder) / "model.onnx", wide).run(arrays, batch)
+        write_onnx(extended, Path(folder) / "model.onnx")
+        found = RuntimeModel(Path(folder) / "model.onnx", extended).run(arrays, batch)
     hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]
     return Other(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
 
@@ -175,18 +175,18 @@ def all_ports(graph: Graph) -> list[TracedPort]:
 
 def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
     """Return a copy of `graph` with one more output [T, B, *shape] for each port, and the names of these outputs."""
-    wide = graph.copy()
+    extended = graph.copy()
     names: dict[tuple[str, str], str] = {}
-    used = {*wide.names, *wide.state_inputs}
+    used = {*extended.names, *extended.state_inputs}
     for population, port in ports:
         name = f"{population}.{port}"
         while name in used:
             name += "_"
         used.add(name)
-        wide.add(name, Output("all", FileLayout(0, 1)))
-        wide.connect(population, name, source_port=port)
+        extended.add(name, Output("all", FileLayout(0, 1)))
+        extended.connect(population, name, source_port=port)
         names[population, port] = name
-    return wide, names
+    return extended, names
 
 
 def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:

@@ -1,6 +1,7 @@
-"""Rows of the table of trainable losses, optimisers and precisions, and the error with which a target refuses a row.
+"""Losses, optimisers, schedules and precisions as rows of ``docs/reference/training.md``, and why a target refuses a row.
 
-The rows are derived from the parsers' tables, so that a new statistic, regulariser, optimiser or setting adds a row.
+Losses, schedules and precisions are derived from the parsers' tables, so that a new statistic, regulariser, schedule or precision adds a
+row.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def loss_rows() -> tuple[str, ...]:
 
 
 _PORT: Final = {statistic: "spikes" if statistic in ("count", "first_spike") else "membrane" for statistic in STATISTICS}
+"""Port that each statistic reads."""
 _BOUNDS: Final = {"rate": 0.2, "membrane": -0.1}
+"""Bound of a regulariser, by the value that it regularises."""
 
 
 def regulariser_texts() -> Iterator[str]:
@@ -92,7 +95,7 @@ def refusal(
     try:
         name, _, value = precision.partition("=")
         target = backend.name if backend.about else "gc200"
-        chosen = options(target, loss=loss, optimizer=optimizer, steps=steps, **{name: value})  # type: ignore[arg-type]  # texts are read
+        chosen = options(target, loss=loss, optimizer=optimizer, steps=steps, **{name: value})  # type: ignore[arg-type]  # options accept text
         backend.check(lower_graph(graph, chosen).program, chosen.own())
     except SnncError as error:
         return error

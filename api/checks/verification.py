@@ -85,7 +85,7 @@ class Verification:
 
     @property
     def first(self) -> tuple[str, int, str] | None:
-        """Layer, step and port of the first difference, by step and then by order of layers."""
+        """Layer, step and port of the earliest difference; at equal steps, in the first layer."""
         found = [(layer.first, k) for k, layer in enumerate(self.layers) if layer.first is not None]
         if not found:
             return None

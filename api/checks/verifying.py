@@ -122,10 +122,10 @@ def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance
 
 def _compared(other: Other, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
     """Run snnc on the arrays of `other`, with hidden values as outputs, and compare."""
-    wide, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
+    extended, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
     note = ""
     try:
-        ours = _run(wide, other.arrays, target, seed)
+        ours = _run(extended, other.arrays, target, seed)
     except TooBigError as error:
         note = f"No layer is compared: with every layer's values as outputs, the network does not fit {target}. {error.text}"
         other = replace(other, hidden=())

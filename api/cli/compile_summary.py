@@ -39,8 +39,8 @@ def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[st
         took = f"one batch ran in {1e3 * trial.seconds:.1f} ms"
         lines += ["", f"{took}; largest difference from the reference: {trial.largest_difference:.2g}"]
         if compiled.options.mode == "drop":
-            there = "as on the reference" if compiled.plan is None else "the reference sends them all"
-            lines.append(f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); {there}")
+            comparison = "as on the reference" if compiled.plan is None else "the reference sends them all"
+            lines.append(f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); {comparison}")
     lines += ["", f"wrote {folder}; next: {compiled.options.backend.next_step(folder, compiled.program.loss is not None)}"]
     return [*lines, f"             or: snnc inspect {folder}"]
 
@@ -121,6 +121,7 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
 
 
 def _fused(plan: Plan) -> str:
+    """Return a remark on relays that work in the same superstep as neurons; empty for other plans."""
     return "; in the forward pass, relays search for spikes while neurons compute" if plan.latency > 1 else ""
 
 

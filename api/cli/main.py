@@ -41,9 +41,10 @@ _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
     | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # an exhausted resource
 )
-"""Errors caused by files and folders, not by a fault in snnc."""
+"""Error numbers caused by a path or an exhausted resource, not by a fault in snnc."""
 
 _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+"""Base class of click's errors, for which typer has no public name."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -135,6 +136,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
+    """Print an error and return its exit code."""
     if os.environ.get("SNNC_DEBUG") == "1":
         traceback.print_exception(error)
     known = _as_snnc_error(error)

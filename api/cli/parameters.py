@@ -50,6 +50,7 @@ def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Ar
 
 
 def _of_table(arguments: Any) -> Iterator[Field[Any]]:
+    """Return the fields with the metadata of :func:`table_options`."""
     return (f for f in fields(arguments) if _OPTIONS in f.metadata)
 
 

@@ -78,10 +78,10 @@ def _events(array: Array, sensor: Shape | None, number: int) -> Aer:
     width, height, polarities = sensor
     x = array["x"].astype(np.int64)
     y = array["y"].astype(np.int64) if height > 1 and "y" in names else np.zeros_like(x)
-    on = array["p"].astype(np.int64) if polarities > 1 and "p" in names else np.zeros_like(x)
-    for name, values, bound in (("x", x, width), ("y", y, height), ("p", on, polarities)):
+    polarity = array["p"].astype(np.int64) if polarities > 1 and "p" in names else np.zeros_like(x)
+    for name, values, bound in (("x", x, width), ("y", y, height), ("p", polarity, polarities)):
         if len(values) and (values.min() < 0 or values.max() >= bound):
             raise SampleError(f"sample {number} has an event with {name} = {values.max()}; the sensor has {bound}.")
     shape = (width,) if height == 1 else (height, width)
-    units = (on * height + y) * width + x
+    units = (polarity * height + y) * width + x
     return Aer(array["t"].astype(np.int64), units, (polarities, *shape) if polarities > 1 else shape, polar=polarities > 1)

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
 """Largest ratio of inflated to deflated size that is accepted; deflate reaches 1032."""
 _SLACK: Final = 1_024
+"""Bytes accepted in addition to this ratio, for small arrays."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""Function that reads the header of an npy file, by version of the format."""
+_TRIES: Final = 10
+"""Attempts to parse a header."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Member:
+    """One array of an archive: its entry in the zip file, and its declared shape and type."""
+
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -79,11 +88,11 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
                 f"{str(self._path)!r} cannot be read as an npz archive: {name!r} uses a compression method that snnc does not read; "
                 "save it with numpy.savez or savez_compressed."
             )
-        most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
-        if info.file_size > most:
+        max_size = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
+        if info.file_size > max_size:
             raise ArraySizeError(
                 f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, but the {info.compress_size:,} bytes of the "
-                f"archive expand to {most:,} at most; write the archive again."
+                f"archive expand to {max_size:,} at most; write the archive again."
             )
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
@@ -91,8 +100,8 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         found = _Member(info, shape, dtype)
         if found.bytes != stored:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
-                f"contains {stored:,}; write the archive again."
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, but "
+                f"contains {stored:,} bytes; write the archive again."
             )
         return found
 
@@ -100,7 +109,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         version = np.lib.format.read_magic(stream)
         if version not in _HEADERS:
             raise DataFileError(f"{str(self._path)!r}: {name!r} contains records; save plain arrays of numbers.")
-        shape, _, dtype = _HEADERS[version](stream)
+        shape, _, dtype = parsed(_HEADERS[version], stream)
         if dtype.hasobject:
             raise PickledArrayError(f"{str(self._path)!r} contains pickled Python objects, which snnc does not load; save plain arrays.")
         if any(not isinstance(n, int) or n < 0 for n in shape):
@@ -108,14 +117,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         return shape, dtype
 
     def _load(self, member: _Member, name: str) -> npt.NDArray[Any]:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if member.bytes > there:
+        memory = machine_memory()
+        if member.bytes > memory:
             raise MemoryShortError(
                 f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
-                f"bytes, but this machine has {there:,}; give fewer samples or steps."
+                f"bytes, but this machine has {memory:,} bytes of memory; give fewer samples or steps."
             )
         with self._open() as archive, archive.open(member.info) as stream:
-            return np.lib.format.read_array(stream, allow_pickle=False)
+            return parsed(partial(np.lib.format.read_array, allow_pickle=False), stream)
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
@@ -135,6 +144,21 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     def _damaged(self, error: Exception) -> DataFileError:
         reason = str(error).split("\n")[0][:200].rstrip(".") or "it ends too early"
         return DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {reason}.")
+
+
+def parsed(parse: Callable[[IO[bytes]], T], stream: IO[bytes]) -> T:
+    """Call a function of NumPy that parses a header; repeat it if another thread disturbed CPython's parser.
+
+    In CPython before 3.11.8 and 3.12.2, ``ast.literal_eval`` may raise SystemError if several threads call it at once:
+    https://github.com/python/cpython/issues/106905.
+    """
+    start = stream.tell()
+    for _ in range(_TRIES - 1):
+        try:
+            return parse(stream)
+        except SystemError:
+            stream.seek(start)
+    return parse(stream)
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):

@@ -1,6 +1,7 @@
 """Augmentations: random changes of recorded events, drawn anew in each epoch.
 
-The random numbers depend only on (seed, epoch, sample), so a resumed training sees the same changes, in any order and batch size.
+The random numbers depend only on seed, epoch and sample. A resumed training therefore sees the same changes, whatever the order of the
+samples and the batch size.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Jitter:
 
 @dataclass(frozen=True)
 class DropEvents:
-    """Drop each event independently with the same probability.
+    """Drop each event independently with a fixed probability.
 
     Parameters
     ----------

@@ -16,7 +16,8 @@ _WAIT: Final = 0.1
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
     """Yield the items of ``make()``; a thread produces up to `ahead` of them in advance.
 
-    The thread starts with the first item. It ends after the last item, on an error, which is raised here, or when this iterator is closed.
+    The thread starts when the first item is requested. It ends after the last item, when this iterator is closed, or on an error, which
+    this iterator raises.
     """
     queue: Queue[tuple[str, T | BaseException | None]] = Queue(ahead)
     stopped = threading.Event()

@@ -23,6 +23,7 @@ Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
 """Maps the index of a sample to the sample and its target."""
 
 _AHEAD: Final = 2
+"""Default number of batches prepared in advance."""
 
 
 class SampleSource(Protocol):

@@ -58,8 +58,8 @@ class Rate:
 class Latency:
     """Let each unit fire once, earlier for larger values.
 
-    A value x fires at ``tau log(x / (x - threshold))`` steps, the charging time of a leaky membrane with this threshold, or at
-    ``tau (1 - x)`` if `linear`, rounded to a step.
+    A value x fires after ``tau log(x / (x - threshold))`` steps, in which a leaky membrane charges to the threshold; if `linear`, after
+    ``tau (1 - x)`` steps. Times are rounded to whole steps.
 
     Parameters
     ----------
@@ -95,7 +95,8 @@ class Latency:
         check_number("threshold", self.threshold, 0, 1)
         if self.threshold in (0, 1) or self.first > self.steps - 1:
             raise DataOptionError(
-                f"threshold is {self.threshold} and first is {self.first}; they must be in 0 … 1 and below steps, {self.steps}."
+                f"threshold is {self.threshold} and first is {self.first}; threshold must be between 0 and 1, and first below steps "
+                f"({self.steps})."
             )
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:

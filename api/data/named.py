@@ -24,9 +24,12 @@ from snnc.errors import DataOptionError
 _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
 _IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
 KINDS: Final = (*_EVENTS, *_IMAGES)
+"""Kinds of data sets."""
 ENCODERS: Final = ("rate", "latency", "repeat")
 _ENCODED: Final = ("encoder",)
+"""Settings that only affect images."""
 _BINNED: Final = ("dt", "duration", "downsample", "polarity")
+"""Settings that only affect events."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Reading:
     Attributes
     ----------
     steps
-        Number of steps; None for that of the network.
+        Number of steps; None for the network's number.
     dt, duration, downsample, polarity
         For events: see :class:`snnc.data.Bin`.
     encoder
@@ -90,7 +93,16 @@ def read_named(kind: str, path: Path) -> DataSet:
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
     """Return the data set with its samples binned or encoded as inputs of a network.
 
-    The network runs `steps` steps (None: any number); `shape` is that of its input, or None if it has several inputs.
+    Parameters
+    ----------
+    data, kind
+        The data set and its kind, one of :data:`KINDS`.
+    reading
+        Settings of the user.
+    steps
+        Number of steps of the network; None if it is open.
+    shape
+        Shape of the network's input; None if it has several inputs.
 
     Raises
     ------
@@ -101,8 +113,8 @@ def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, sha
     if other:
         raise DataOptionError(f"{other[0]} has no effect on the data set {kind!r}; leave it out.")
     steps = steps if reading.steps is None and (reading.dt is None or reading.duration is None) else reading.steps
-    made = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
-    return made if shape is None else made.map(_Shaped(shape))
+    converted = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
+    return converted if shape is None else converted.map(_Shaped(shape))
 
 
 def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
@@ -115,11 +127,11 @@ def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
 def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
     if steps is None:
         raise DataOptionError(f"{kind!r} contains images; give the number of steps in which to encode them (--bin-steps).")
-    made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
+    encoders: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
-    if name not in made:
+    if name not in encoders:
         raise DataOptionError(f"the encoder is {name!r}; it must be {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
-    return made[name](steps)
+    return encoders[name](steps)
 
 
 @dataclass(frozen=True)

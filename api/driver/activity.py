@@ -17,7 +17,7 @@ from snnc.errors import OptionValueError
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
-    """Return an activity in which every value of a spiking source is a spike with probability `value` in each step.
+    """Return an activity in which every neuron and every input of spikes fires with probability `value` in each step.
 
     Raises
     ------
@@ -35,7 +35,10 @@ def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]) and count spikes, and neurons within the support of their surrogate."""
+    """Run `inputs` (input id -> [T, B, *shape]) and count the spikes of every source.
+
+    Neurons within the support of their surrogate are counted too: only these receive a gradient. `source` names the data in reports.
+    """
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
     memory = SequenceArrays(program, steps, batch, parameters, np.dtype(np.float32))

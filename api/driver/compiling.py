@@ -47,7 +47,8 @@ def compile(
 ) -> Session:
     """Compile a network for a target.
 
-    An option that has no effect on the target, or without a loss, raises an error; docs/reference/options.md lists the options per target.
+    An option that would have no effect raises an error: the target does not use it, or it only affects training and there is no loss.
+    docs/reference/options.md lists the options per target.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def compile(
         as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
         whose session runs forward passes on the emulator.
     steps
-        Time steps of a sequence; overrides the number that the model fixes.
+        Time steps of a sequence; by default the number that the model defines, if any.
     batch
         Samples of one run or training step.
     loss, optimizer, surrogate
@@ -66,8 +67,8 @@ def compile(
     seed
         Seed of all random numbers.
     capacity
-        Events per sample in one window; by default derived from the activity. On reference and cpu, in mode ``"drop"``: events per
-        step.
+        Maximum number of events per sample in one window, which is one transfer between tiles; by default derived from the activity. On
+        reference and cpu, in mode ``"drop"``: maximum number of events per step.
     mode
         ``"exact"`` sends events beyond the capacity in further windows, ``"drop"`` drops them.
     drop
@@ -81,24 +82,25 @@ def compile(
     input_kind
         ``"spikes"`` or ``"values"``: the kind of the inputs, if the model does not define it.
     gradient_window
-        Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold); one number is `low`. Neurons
-        outside receive no gradient, so machines move less data; this changes the gradient, see the page on the gradient window.
+        ``(low, high)``, or `low` alone. Restrict every surrogate derivative to ``low < x < high`` (x: membrane potential minus threshold).
+        Neurons outside receive no gradient, so machines move less data. This changes the gradient, see the page on the gradient window.
     recompute
-        ``"auto"``: if the states of all steps do not fit, only those of one segment are stored, and the other segments run forward again
-        before they run backward; ``"off"``: never; a number: always, with this many iterations per segment. Results are
-        equal.
+        Whether a sequence is divided into segments. The states of only one segment are stored; the other segments run forward again
+        before they run backward. ``"auto"``: if the states of all steps do not fit; ``"off"``: never; a number: always, with this many
+        iterations per segment. Results are equal.
     streaming
         Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
-        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: it stores all
-        states of segments, which then do not run again; ``"auto"``: the fastest of these, if one is needed. Results are equal.
+        inputs segment by segment; ``"boundaries"``: streaming memory also stores the first states of segments; ``"history"``: streaming
+        memory stores all states, so segments do not run again; ``"auto"``: the fastest of these, if one is needed. Results are equal.
     parts
         Number of parts into which populations with sparse connections are split, 1 for none; by default the number with the fastest
         predicted step.
     memory
-        On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, only
-        those between two checkpoints are stored, and steps run forward again before they run backward. Gradients are equal, on a GPU up to
-        the order of sums. On the CPU the longest segments that fit are used, and shortened if later sequences have more spikes. A
-        limit that no segment length meets is an error before the first update. Runs without training process fewer samples at once.
+        On the CPU and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, the sequence is
+        divided into segments. The states of only one segment are stored, and segments run forward again before they run backward.
+        Gradients are equal, on a GPU up to the order of sums. The CPU uses the longest segments that fit, and shortens them if later
+        sequences have more spikes. A limit that no segment length meets is an error before the first update. Runs without training
+        process fewer samples at once.
     threads
         On the CPU: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
@@ -108,28 +110,30 @@ def compile(
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
-        On the CPU: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
-        dense products and the stored history; ``"float16"`` rounds only the history, to three more bits than bfloat16. On a GPU:
-        ``"tf32"`` rounds the dense weights that spikes select outside recurrences to 11 bits; ``"bfloat16"`` rounds deltas, and the
-        factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors of forward products, which
-        changes spikes, and the stored history. On machines, in PopTorch's package and on the reference: ``"float16"`` stores the
-        history that the backward pass reads in half precision; without a loss (not in PopTorch's package), the weights. Sums, states
-        and updated parameters are float32.
+        Precision of the rounded values. Sums, states and updated parameters are float32. Which values are rounded depends on the target:
+
+        - CPU: ``"bfloat16"`` rounds dense weights, the other factors of dense products, and the stored history. Spikes are 0 or 1, so they
+          are exact. ``"float16"`` rounds only the history, to three more bits than bfloat16.
+        - GPU: ``"tf32"`` rounds dense weights outside recurrences to 11 bits. ``"bfloat16"`` rounds deltas and the factors of dense
+          backward products, which then run on tensor cores. ``"float16"`` also rounds the history and the factors of forward products,
+          which changes spikes.
+        - Machines, PopTorch's package and the reference: ``"float16"`` rounds the history, or without a loss the weights (not in
+          PopTorch's package).
     half
-        On machines and the reference (weights and states on the CPU and on a GPU too, no weights in PopTorch's package): the values
-        that ``"float16"`` stores in half precision, one or more of weights, ``history`` (stored past steps), deltas and states, as in
-        ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Weight updates are rounded to nearest, at random
-        (``stochastic``), or with the remainders stored (``master``). Rounded states change spikes. A dictionary, or text with
-        semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``.
+        The values that ``precision="float16"`` stores in half precision: one or more of ``weights``, ``history`` (stored past steps),
+        ``deltas`` and ``states``, as in ``"weights:stochastic,history"``, or a :class:`~snnc.HalfNumbers`. Rounded states change spikes.
+        Weight updates are rounded to nearest, at random (``stochastic``), or with the remainders stored (``master``). A dictionary, or
+        text with semicolons, chooses by name of the population or connection: ``{"*": "weights", "readout": "float32"}``. Machines and
+        the reference accept all values, the CPU and GPUs weights and states, PopTorch's package all but weights.
     loss_output
         The output, population or ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
         Whether to delete the trained weights of an older project in `output`; by default they are moved to ``before-1/``, see the page on
         projects.
     learnable
-        Neuron parameters to train in addition to those of the model: ``"beta,threshold"`` of all populations that have
-        them, ``["hidden.beta"]`` of one. A file does not say which parameters were learned, so parameters of imported neurons are trained
-        only if they are named.
+        Neuron parameters to train in addition to those that the model declares: ``"beta,threshold"`` for all populations that have
+        them, ``["hidden.beta"]`` for one. Model files do not say which parameters were learned, so parameters of imported neurons are
+        trained only if they are named here.
     detach
         For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
 
@@ -150,7 +154,7 @@ def compile(
     chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
     graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
-        raise OptionConflictError("overwrite applies to a replaced folder; give output, or leave overwrite out.")
+        raise OptionConflictError("overwrite is given, but there is no output folder to replace; give output, or leave overwrite out.")
     if output is None:
         return open_graph(graph, chosen, calibrate)
     compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)
@@ -158,14 +162,16 @@ def compile(
 
 
 def open(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project with the weights of its last training, or with a warning if these cannot be used.
+    """Open a compiled project with the weights of its last training.
+
+    If these cannot be used, it warns and uses the weights of the compiled model.
 
     Parameters
     ----------
     folder
         A folder written by :func:`compile` or ``snnc compile``. Its C++ is compiled and executed, except for the target ``reference``.
     trust
-        Whether to allow this for a project that somebody else compiled, whose sources were changed, or that others can change.
+        Whether to compile and execute it even if somebody else compiled the project, its sources were changed, or others can change them.
 
     Raises
     ------
@@ -224,7 +230,7 @@ def compile_to_folder(
 ) -> Compiled:
     """Compile `graph` and write its project, completely or not at all.
 
-    The activity is measured on `data`, if given; `overwrite` is that of :func:`compile`.
+    The activity is measured on `data`, if given; for `overwrite` see :func:`compile`.
     """
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
@@ -241,7 +247,11 @@ def session_for(
     seed: int = 0,
     trust: bool = False,
 ) -> Session:
-    """Open a session that can run `arrays`; a machine is compiled for their number of steps and samples; `trust` is as in :func:`open`."""
+    """Open a session that can run `arrays`, inputs by name; for `trust` see :func:`open`.
+
+    A compiled project opens unchanged if `target` is None or the project's target. Otherwise the model is compiled for `target`, with the
+    number of steps and samples of `arrays`.
+    """
     if isinstance(model, Path):
         graph, chosen = load_project(model)
         if target in (None, chosen.target):
@@ -271,7 +281,10 @@ def session_for(
 
 
 def array_sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
-    """Return the number of steps (None if no array has a time axis) and of samples of `arrays` in the layouts of the graph's inputs."""
+    """Return the number of steps and of samples of `arrays`, which have the layouts of the graph's inputs.
+
+    The number of steps is None if no array has a time axis.
+    """
     steps, batch = None, 1
     for name, operation in graph.of_type(Input):
         array, layout = arrays.get(name), operation.layout

@@ -1,4 +1,4 @@
-"""Convert ReLU networks to spiking networks, for Python programs and for the commands."""
+"""Convert ReLU networks to spiking networks: ``snnc.ann2snn``, and the option ``--ann2snn`` of the commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ann2snn(
     Parameters
     ----------
     model
-        An ``.onnx`` file, or a ``torch.nn.Module`` (in which dropout and batch normalisation are then those of ``eval()``).
+        An ``.onnx`` file, or a ``torch.nn.Module``, which is exported in evaluation mode.
     calibration
         Samples that resemble the training data: an array [samples, *shape], a mapping of such arrays by input name, or an npz archive of
         them. They may include class indices as ``y``.
@@ -106,7 +106,9 @@ def graph_for(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted if requested; for the other parameters see :func:`~snnc.driver.loading.as_graph`.
+    """Return the graph of a command's model, converted if requested.
+
+    `conversion` contains the options of the conversion; for the other parameters see :func:`~snnc.driver.loading.as_graph`.
 
     Raises
     ------

@@ -153,7 +153,7 @@ def estimate_graph(
     strategy: str = "snnc",
     start: float | None = None,
 ) -> Estimate:
-    """Plan `graph` with the options `chosen`; `start` is when the command began, by default now.
+    """Plan `graph` with the options `chosen`; `start` is the value of ``time.perf_counter()`` when the command began, by default now.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def check_baseline(strategy: str, chosen: CompileOptions) -> None:
 
 
 def estimate_lines(found: Estimate) -> list[str]:
-    """Return the bounds, the strategy and the planning time as lines of text."""
+    """Return lower bounds of the cycles, the strategy and the planning time as lines of text."""
     data = found.to_data()
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "

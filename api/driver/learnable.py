@@ -17,8 +17,8 @@ MOST: Final = 6
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
     """Return a copy of `graph` with the named neuron parameters made learnable.
 
-    `wanted` contains names, or is a text of names separated by commas: ``beta`` of every population that has one, ``hidden.beta`` of one
-    population.
+    `wanted` contains names, or is a text of names separated by commas: ``beta`` selects the parameter of every population that has it,
+    ``hidden.beta`` that of one population.
 
     Raises
     ------

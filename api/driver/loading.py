@@ -35,9 +35,10 @@ def as_graph(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Turn any model into a new graph; `steps` replaces the number of steps fixed by the model.
+    """Turn any model into a new graph.
 
-    With `lenient`, a project whose trained weights cannot be used gets its compiled weights instead.
+    `steps` replaces the model's number of steps, and `input_kind` (``"spikes"`` or ``"values"``) the kind of its inputs. With `lenient`, a
+    project whose trained weights cannot be used gets its compiled weights instead. For `dt`, `dialect` and `detach` see :func:`load_model`.
 
     Raises
     ------

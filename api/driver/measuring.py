@@ -37,7 +37,10 @@ def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -
 
 
 def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
-    """Convert inputs from the layout of a model to input id -> [T, B, *shape]; inputs without a time axis are repeated over all steps."""
+    """Convert inputs from the layout of a model to arrays [T, B, *shape] by input id.
+
+    Inputs without a time axis are repeated over all steps.
+    """
     given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
     missing = [i.label for i in program.inputs if i.label not in given]
     if missing:
@@ -50,7 +53,10 @@ def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
 
 
 def calibration(path: Path, graph: Graph) -> Data:
-    """Read inputs by name, or at most 256 of the training samples ``x`` [samples, steps, …]."""
+    """Read inputs in the layout of the model from an archive.
+
+    The archive contains inputs by name, or training samples ``x`` [samples, steps, …]; the first 256 samples are used.
+    """
     arrays = read_arrays(path)
     names = [(name, operation) for name, operation in graph.of_type(Input)]
     if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:

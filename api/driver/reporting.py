@@ -24,7 +24,7 @@ MAX_PLAN_BYTES = 1 << 28
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of the project, plan or profile of an emulated program at `path`.
+    """Return the report of a project, a plan file, or the profile of an emulated program.
 
     With `other`, the report compares two projects or plans.
 

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Prepare, lower, check and plan `graph`; the activity is measured on `data`: an archive, or inputs in the layout of the model."""
+    """Prepare, lower, check and plan `graph`.
+
+    The activity is measured on `data`, an archive or inputs in the layout of the model, if the target uses it.
+    """
     activity = None
     if data is not None and chosen.backend.support("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)
@@ -37,7 +40,10 @@ def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = Non
 def plan_program(
     given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
-    """Check and plan a lowered graph; a strategy other than "snnc" is a baseline; `common` caches results shared by several plans."""
+    """Check and plan a lowered graph.
+
+    A `strategy` other than "snnc" is a baseline for comparison. `common` caches results that plans for several machines share.
+    """
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
     backend.check(given.program, own)
     placed = backend.plan(given.ready, given.program, own)

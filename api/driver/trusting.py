@@ -26,6 +26,7 @@ _EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
 _READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
 """Suffixes of data files."""
 _ADVICE: Final = "--trust, in Python trust=True"
+"""How to allow the execution, for messages."""
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
@@ -48,9 +49,9 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether this user compiled or trusted the project in its current state, including its step program.
+    """Return whether the stored step program is part of a project that this user compiled or trusted.
 
-    :func:`check_data` compares the files with the list, and a known list means that no other user wrote or changed the program.
+    Only the project's list of files is checked; :func:`check_data` compares the files with this list.
     """
     listed = _listed(folder)
     return (
@@ -109,7 +110,7 @@ def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
 
 
 def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
-    """Return the files that are executed or control execution, and differ from those that snnc emits for the model, options and plan."""
+    """Return the files that differ from those that snnc emits for the project; data files other than ``.bin`` are not compared."""
     from snnc.driver.folder import read_project
     from snnc.driver.stages import emit_project
 
@@ -122,7 +123,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
 
 
 def _check_rights(folder: Path, listed: Iterable[str]) -> None:
-    """Check the permissions of the folder, its contents, and the folders above that others can write."""
+    """Refuse a project if other users can write to its folder, its files or a folder above."""
     inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:

@@ -1,4 +1,7 @@
-"""Plot exploration points: throughput, memory and distance to the bound, as self-contained SVG or HTML."""
+"""Plot exploration points as self-contained SVG or HTML: throughput, memory, and the ratio of the balance bound to the predicted time.
+
+The balance bound is the time of a step if all work were spread evenly over all tiles.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed), label of the x-axis (`along`)."""
+    """A pair of axes with ticks (y, text), columns (x, text), lines (points, colour, dashed) and marks; `along` labels the x-axis."""
 
     title: str
     left: float
@@ -95,7 +98,7 @@ def render(
 
 
 def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
-    """Choose the x-axis, the first of batch, activity and target that varies; return it and a line per combination of the rest."""
+    """Choose the x-axis: the first of batch, activity and target that varies. Return its name, and a line per combination of the others."""
     axes: dict[str, Callable[[ExplorationPoint], Any]] = {
         "batch": lambda p: p.batch,
         "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",

@@ -1,4 +1,4 @@
-"""Fluctuation-driven initialisation: weights with which random input drives membrane potentials to their threshold from time to time."""
+"""Fluctuation-driven initialisation: weights with which random fluctuations of the membrane potential reach the threshold now and then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.initialising.membrane import membrane_response, threshold_of
 
 
 class Moments(NamedTuple):
-    """Mean, and variance over time, of one value that the weights read."""
+    """Mean and variance over time of one input value of the weights."""
 
     mean: float
     variance: float
@@ -24,7 +24,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class FluctuationDriven:
-    """Normally distributed weights with which each membrane potential U has the mean `mean`, `xi` standard deviations below the threshold.
+    """Normally distributed weights that place the mean of each membrane potential U `xi` standard deviations below the threshold.
 
     Rossbroich, Gygax and Zenke, "Fluctuation-driven initialization for spiking neural network training", 2022 (arXiv 2206.10226): for n
     inputs that fire at rate nu, with membrane response eps to one input::
@@ -44,7 +44,7 @@ class FluctuationDriven:
     mean
         Mean of the membrane potential, in the unit of the threshold.
     feedforward
-        Share of the variance that comes from connections that are not recurrent, for populations with both kinds (the paper's alpha).
+        Share of the variance due to feedforward connections, for populations that also have recurrent ones (the paper's alpha).
     steps
         Steps over which the response is measured; use the sequence length if it is shorter than the membrane's memory.
     """
@@ -80,7 +80,7 @@ class FluctuationDriven:
         Raises
         ------
         InitialisationError
-            Weights with this mean already exceed the variance, or the input does not make a membrane fluctuate.
+            The mean of the weights alone causes more than the wanted variance, or the input does not make a membrane fluctuate.
         """
         found = graph.copy()
         for name, weights in incoming_weights(graph).items():
@@ -110,8 +110,8 @@ class FluctuationDriven:
         variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * of.variance * response.squares) - mean**2
         if variance < 0:
             raise InitialisationError(
-                f"mean is {self.mean}: the weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} per neuron) "
-                f"already fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
+                f"mean is {self.mean}: {count:g} weights {one.name!r} of {mean:.3g} into each neuron of {name!r} alone make its membrane "
+                f"potential fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
             )
         return mean, math.sqrt(variance)
 
@@ -129,7 +129,7 @@ class FluctuationDriven:
 
 
 def _through(graph: Graph, name: str, of: Moments) -> Moments:
-    """Return the moments after a pooling or scaling of independent values; other nodes do not change them."""
+    """Return the moments of the outputs of node `name`, whose inputs are independent and have the moments `of`."""
     match graph.operation(name):
         case Pool(kind="max", kernel=kernel):
             silent = (1 - of.mean) ** math.prod(kernel) if 0 <= of.mean <= 1 else 0.0

@@ -15,7 +15,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.dsl.initialisers import Fans
 
 Connection: TypeAlias = Linear | Sparse | Conv
-"""Operations whose weights are initialised; those of OneToOne and Scale are left unchanged."""
+"""Operations whose weights are initialised; weights of OneToOne and Scale do not change."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class IncomingWeights:
 
 def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
     """Return the learnable weights into each population, in dataflow order except within a recurrence."""
-    together = {name: group for group in nx.strongly_connected_components(graph.nx) for name in group}
+    component_of = {name: group for group in nx.strongly_connected_components(graph.nx) for name in group}
     order = nx.lexicographical_topological_sort(nx.condensation(graph.nx))
     groups = nx.condensation(graph.nx).nodes
     names = [name for group in order for name in graph.names if name in groups[group]["members"]]
@@ -63,7 +63,7 @@ def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
     for name in names:
         if isinstance(graph.operation(name), Population):
             found[name] = [
-                IncomingWeights(node, operation, port, path, path[0] in together[name])
+                IncomingWeights(node, operation, port, path, path[0] in component_of[name])
                 for edge in graph.incoming(name)
                 for node, operation, port, path in _weights(graph, edge, edge.target_port, frozenset())
             ]

@@ -36,7 +36,7 @@ def threshold_of(population: Population) -> float:
 
 
 def membrane_of(population: Population) -> str:
-    """Return the state whose value is compared with the threshold; for a neuron that does not fire, its first output.
+    """Return the state that is compared with the threshold; for a neuron without spikes, the first state that it outputs.
 
     Raises
     ------

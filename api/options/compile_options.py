@@ -56,7 +56,7 @@ class CompileOptions:
     streaming: Streaming = "auto"
     parts: int | None = None
     memory: int | None = None
-    """Memory limit in bytes of a training step on the CPU; None for no limit and no checkpoints."""
+    """Memory limit in bytes of a training step on the CPU or a GPU; None for no limit and no checkpoints."""
     threads: int | None = None
     """Number of threads on the CPU; None for ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores."""
     truncate: int | None = None
@@ -107,15 +107,15 @@ class CompileOptions:
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
-        """Return, by name, the options that request an effect: not the default, and not a value that has no effect on any target."""
+        """Return, by name, the options that differ from the default and have an effect on at least one target."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
         """Return the options that still apply when the network runs on a different target, without training.
 
-        Weights and states that the own target rounds to float16 are rounded on `target` too, so both send the same spikes; other kinds of
-        numbers are used by training only.
+        Weights and states that ``self.target`` rounds to float16 are rounded on `target` too, so that the spikes are equal. The other
+        rounded values are used only in training.
         """
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
@@ -144,8 +144,8 @@ def options(
 ) -> CompileOptions:
     """Create compile options from objects or names, and refuse options without effect.
 
-    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`, a
-    batch runs immediately, on `calibrate` or on random inputs drawn with `seed`, so these two have an effect on any target.
+    The options are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) modify the optimiser. With `trial`,
+    the caller runs a batch immediately, on `calibrate` or on random inputs drawn with `seed`. Both then have an effect on every target.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def options(
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
-    values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
+    values: dict[str, Any] = {name: _PARSERS[name](value) if name in _PARSERS else value for name, value in more.items()}
     outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
     updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
     if values.get("half") is not None and values.get("precision", "float32") == "float32":
@@ -170,7 +170,7 @@ def options(
     )
     given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
     if chosen.half is not None:
-        given.pop("precision", None)  # half implies it
+        given.pop("precision", None)  # half implies float16
     check_support(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     _check_dropping(chosen)
     return chosen
@@ -268,20 +268,21 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON types, in field order."""
-    values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
-    return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
+    given = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
+    values = {f.name: given[f.name] for f in fields(chosen) if f.name not in _NOT_IF_DEFAULT or given[f.name] != f.default}
+    return {name: value if value is None or name not in _CONVERTERS else _CONVERTERS[name][0](value) for name, value in values.items()}
 
 
 def from_data(data: Mapping[str, Any]) -> CompileOptions:
     """Reverse :func:`to_data`; options that did not exist when the project was written get their defaults."""
     known = {f.name: f.default for f in fields(CompileOptions)}
-    values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
-    read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}
+    values = {name: data[name] if name in _REQUIRED else data.get(name, default) for name, default in known.items()}
+    read = {name: value if value is None or name not in _CONVERTERS else _CONVERTERS[name][1](value) for name, value in values.items()}
     return CompileOptions(**read)
 
 
 def _window(ends: list[float | None]) -> tuple[float, float] | None:
-    """Restore infinite and invalid ends, which JSON stores as null."""
+    """Return a window from its ends in JSON, where null is infinite; a null lower end is invalid."""
     low, high = ends
     return parse_window((math.nan if low is None else low, math.inf if high is None else high))
 
@@ -293,7 +294,7 @@ def _loss_text(loss: Loss) -> str:
     return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
 
 
-_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "capacity": parse_capacity,
     "gradient_window": parse_window,
     "half": parse_half,
@@ -301,11 +302,11 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "recompute": parse_recompute,
 }
 """Parsers of option values."""
-_FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
+_REQUIRED: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options stored by every version of projects."""
-_LATER: Final = ("drop", "half")
+_NOT_IF_DEFAULT: Final = ("drop", "half")
 """Options that a project stores only if they are not the default."""
-_KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+_CONVERTERS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),

@@ -1,4 +1,4 @@
-"""The rules of compile options, used by the checks, the help and docs/reference/options.md; backends define which options they accept."""
+"""Descriptions of the compile options, for checks, the help and docs/reference/options.md; backends define which options they accept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rule:
     flag
         Name on the command line, if it differs.
     everywhere
-        For options of the model, which backends have no field for: how all targets accept the option.
+        Support by all targets, for an option without a field in the options of backends.
     targets
         Names of the backends to which `everywhere` applies; empty for all.
     """
@@ -60,6 +60,7 @@ class Rule:
 _TILES: Final = "this target sends all spikes"
 _WHOLE: Final = "only machines distribute a network over tiles"
 _SEGMENTS: Final = "on cpu and cuda memory= limits the stored states; the reference stores all of them"
+"""Advice that several rules give."""
 RULES: Final[Mapping[str, Rule]] = {
     "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
     "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number fixed by the model.", type=int),
@@ -195,9 +196,9 @@ def check_support(target: str, training: bool, given: Mapping[str, Any]) -> None
     Raises
     ------
     OptionTargetError
-        The target does not accept one of them.
+        The target does not accept an option.
     OptionNeedsLossError
-        One of them only affects training and is given without a loss.
+        An option that only affects training is given without a loss.
     """
     backend = backend_of(target)
     for name, value in given.items():

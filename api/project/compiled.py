@@ -25,7 +25,7 @@ class Compiled:
     program: StepProgram
     plan: Plan | None
     parts: Parts | ChannelOrders | None = None
-    """The parts or channel orders that the plan places instead of the original program, if any."""
+    """The rewritten program that the plan places, with populations in parts or channels reordered; None for the original program."""
 
     @property
     def placed(self) -> StepProgram:

@@ -1,4 +1,4 @@
-"""List of projects that this user compiled or trusted, stored as digests of their file lists."""
+"""List of projects that this user compiled or trusted, stored as digests of their manifests (lists of files)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def remember(folder: Path) -> None:
 
 
 def is_known(folder: Path) -> bool:
-    """Return whether this user compiled or trusted the project in `folder`, judged by its list of files."""
+    """Return whether this user compiled or trusted the project in `folder`, judged by its manifest."""
     try:
         line = digest_of(folder / MANIFEST).encode()
     except OSError:
@@ -37,7 +37,7 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Return files that may contain the list, preferred first: in the state folder, or in the cache if the user has no home folder."""
+    """Return the files that may contain the list: in the user's state folder (preferred), and in the cache."""
     found = []
     with suppress(RuntimeError):  # no home folder
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)

@@ -1,4 +1,4 @@
-"""Store a plan in a project folder, with the parts or channel orders of populations that it places."""
+"""Store the plan of a project: the plan, and the parts into which populations are split or the orders of their channels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
 
 PARTS: Final = "model/parts.npz"
-"""File with the part of every neuron, and its place there."""
+"""File with the part of every neuron, and the neuron's position in the part."""
 ORDERS: Final = "model/orders.json"
-"""File with the number of adjacent channels of each population."""
+"""File with the grain of each reordered population: how many channels of a position are stored next to each other."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
@@ -40,7 +40,7 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
     """Return the plan of the project in `folder`, and the parts or channel orders that it places, if any.
 
-    The other arguments are those of the mapping: the prepared graph, its step program, and the plan's options.
+    `graph` is the prepared graph, `program` its step program, and `chosen` the options of the plan.
 
     Raises
     ------

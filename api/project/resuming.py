@@ -37,7 +37,7 @@ class Settings:
     resume: bool | None
 
     def filled(self, found: Position | None) -> Settings:
-        """Return the settings, completed from the interrupted run."""
+        """Return the settings, with those of the interrupted run `found` in place of None."""
         if found is None:
             return self
         old = found.recipe
@@ -54,7 +54,7 @@ class Settings:
 
 
 def _words(text: str) -> str | None:
-    """Return the text of an interrupted run's setting; None if it was not given, or is a function."""
+    """Return a stored setting as text; None if it was not given, or was a Python function, which cannot be stored."""
     return None if FUNCTION in text else text or None
 
 

@@ -21,7 +21,7 @@ def compare(first: Subject, second: Subject) -> dict[str, Any]:
 
 
 def verdict(first: Subject, second: Subject) -> str:
-    """Return a text on which plan needs less time per sample, and which superstep contributes most to the difference."""
+    """Return sentences that name the plan with less time per sample, and the superstep that contributes most to the difference."""
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
     unlike = [

@@ -1,4 +1,4 @@
-"""Write the profile of an emulated program as text or trace: memory by category, cycles by step, balance."""
+"""Write the profile of an emulated program as text, JSON or trace: memory by category, cycles by step, balance."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ PARTS: Final = (
     ("links", "link_cycles"),
     ("control", "control_cycles"),
 )
+"""Kinds of cycles of a step, and their names in the profile."""
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
@@ -77,7 +78,7 @@ def _memory(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _steps(profile: Mapping[str, Any]) -> list[str]:
-    """Return the steps by descending cycles; balance is mean compute time over that of the busiest tile."""
+    """Return the steps by descending cycles; balance is the mean compute time of all tiles, divided by the busiest tile's."""
     lines = [f"{'step':<40}{'runs':>8}{'cycles':>14}{'share':>8}{'balance':>9}  " + "".join(f"{name:>12}" for name, _ in PARTS)]
     whole = sum(step["cycles"] for step in profile["steps"]) or 1
     for step in sorted(profile["steps"], key=lambda step: -step["cycles"]):

@@ -30,12 +30,15 @@ MOVED: Final[Mapping[str, str]] = {
 }
 """Kind of traffic that precedes each phase."""
 LINKED: Final = 0.9
-"""Minimum ratio of link time to exchange time at which links are reported as an exchange's bottleneck."""
+"""Links are reported as the bottleneck of an exchange if they are busy for at least this share of its time."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a part of the step, of the tile's memory, or the balance."""
+    """A bottleneck in "time", "memory" or "balance".
+
+    `share` is the fraction of the step's time or of the tile's memory that it takes; for "balance", how evenly tiles work (1: evenly).
+    """
 
     about: str
     sentence: str
@@ -104,7 +107,7 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
-    """Return text about the largest flow of an exchange, and whether links or tiles limit it."""
+    """Return text about the largest flow of an exchange, and whether the links between IPUs or the tiles limit the exchange."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:

@@ -18,13 +18,13 @@ from snnc.report.subject import Subject
 from snnc.report.view import build_view, tile_layout, tile_numbers
 
 SMALL = 0.2
-"""Share of the memory limit below which the memory chart hides the limit."""
+"""The memory chart hides the limit if all columns are below this share of it."""
 FULLEST = 10
 """Maximum number of layers in the memory chart."""
 WIRES = 8
-"""Maximum number of wires between IPUs in their table."""
+"""Maximum number of rows in the table of the wires between IPUs."""
 FLOWS = 10
-"""Maximum number of flows in their table."""
+"""Maximum number of rows in the table of the flows between layers."""
 LABELLED = 7.0
 """Minimum width of a block with a label, in per cent of the row."""
 
@@ -98,7 +98,7 @@ def _memory(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _layer_memory(subject: Subject) -> dict[str, Any]:
-    """Return the fullest tile of each layer by category, fullest layers first."""
+    """Return the memory of each layer's fullest tile by category, in descending order; the number of layers left out is ``rest``."""
     plan, rows = subject.plan, []
     memory = np.asarray(plan.tile_memory)
     for p, place in zip(plan.populations, subject.places.layers, strict=True):
@@ -166,19 +166,19 @@ def timeline(subject: Subject) -> list[dict[str, Any]]:
     rows = (whole_step(subject.plan), *parts(subject.plan))
     if emulation is None or not emulation.phases:
         return [_row(subject, row, None, row.cycles) for row in rows]
-    counted = (whole_step(subject.plan, emulation.phases), *parts(subject.plan, emulation.phases))
-    return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, counted, strict=True)]
+    emulated_rows = (whole_step(subject.plan, emulation.phases), *parts(subject.plan, emulation.phases))
+    return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, emulated_rows, strict=True)]
 
 
-def _row(subject: Subject, row: TimelineRow, counted: TimelineRow | None, scale: float) -> dict[str, Any]:
+def _row(subject: Subject, row: TimelineRow, emulated: TimelineRow | None, scale: float) -> dict[str, Any]:
     clock = subject.plan.target.clock_hz
     return {
         "title": row.title,
         "length": f"{row.cycles:,.0f} cycles, {microseconds(row.cycles / clock)}",
-        "counted": f"{counted.cycles:,.0f} cycles" if counted else "",
+        "counted": f"{emulated.cycles:,.0f} cycles" if emulated else "",
         "heads": [_span(subject, span, scale) for span in row.heads],
         "spans": [_span(subject, span, scale) for span in row.spans if span.cycles > 0],
-        "emulated": [_span(subject, span, scale, "emulated") for span in counted.spans if span.cycles > 0] if counted else [],
+        "emulated": [_span(subject, span, scale, "emulated") for span in emulated.spans if span.cycles > 0] if emulated else [],
     }
 
 
@@ -208,7 +208,7 @@ def microseconds(seconds: float) -> str:
 
 
 def tile_data(subject: Subject) -> dict[str, Any]:
-    """Return the values of every tile, packed."""
+    """Return the values of every tile for the map, encoded by :func:`pack`."""
     plan, places = subject.plan, subject.places
     return {
         "name": plan.name,
@@ -242,7 +242,10 @@ def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
 def raster_data(
     recording: Recording | None, activity: Sequence[Mapping[str, Any]], layers: Mapping[str, int], *, by_label: bool = False
 ) -> list[dict[str, Any]]:
-    """Return rasters of the first recorded sample, with the colours of their layers; `layers` numbers them by id, or by label."""
+    """Return rasters of the first recorded sample, with the colours of their layers.
+
+    `layers` contains the index of each layer by id, or with `by_label` by label.
+    """
     if recording is None:
         return []
     found = []

@@ -64,8 +64,9 @@ CODES: Final[Mapping[str, str]] = {
 }
 """Pattern that matches the names of a phase's compute sets and copies in the emitted program, by name of the phase.
 
-A step of the profile belongs to the first phase that matches. A phase that runs twice uses the same compute sets both times. All
-decisions are counted together."""
+The names begin with F (forward), B (backward), L (loss), U (update), N (normalisation) or M (streaming memory). A step of the profile
+belongs to the first phase that matches. Phases of the recomputation use the compute sets of the forward pass. All decisions are counted
+together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
 """Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -73,6 +74,7 @@ COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "sync": ("sync_cycles", "control_cycles"),
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
+"""Numbers of a step in the profile that are added to the cycles of each kind."""
 TILES: Final = "tiles_in_all"
 """Key of the run-length encoded numbers per tile in a stored profile."""
 
@@ -119,8 +121,8 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
         raise ReportOptionError("the profile contains no list 'steps' of named steps; use a file that the emulator wrote.")
     found = _steps_of(plan, steps)
-    often = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
-    repeats = min((number for number in often if number > 0), default=1.0)
+    ratios = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
+    repeats = min((ratio for ratio in ratios if ratio > 0), default=1.0)  # steps of the plan that the profile covers
     phases = {name: _cycles(plan, phase, mine, repeats) for name, (phase, mine) in found.items()}
     complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
     tiles = profile.get(TILES, {})
@@ -135,7 +137,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 
 def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Return each phase with its steps in the profile; if any of them ran, only those that did."""
+    """Return each phase with its steps in the profile that ran; steps that never ran are returned if the number of runs depends on data."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -149,7 +151,10 @@ def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple
 
 
 def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
-    """Return cycles per step of all runs of a phase, by kind; data-dependent counts are divided in proportion to predicted runs."""
+    """Return cycles per step of all runs of a phase, by kind.
+
+    If the number of runs depends on the data, phases with the same compute sets share the count in proportion to their predicted runs.
+    """
 
     def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
         if phase.name.endswith(BY_DATA):
@@ -163,8 +168,8 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
     """Return the bytes of the fullest tile in each phase.
 
-    The program of a step is the engine's last one, or its last ones if the backward pass is repeated. Second runs of a phase follow the
-    first.
+    A step runs the engine's last program, after two others in plans with the phase "update: gradients", and one more in plans with the
+    phase "forward: moments". A recomputed phase comes after the first run of its compute sets.
 
     Raises
     ------

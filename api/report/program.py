@@ -36,6 +36,7 @@ _RUNS: Final = {
 }
 """How each kind of kernel launch processes the time steps; other kinds process all of them at once."""
 _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
+"""Colour of each way of processing the time steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +202,7 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
     found = program.options.backend.launches(project, steps, batch)
     if found is None:
         return None
-    # Times of another version of the project are not those of these kernels.
+    # If the numbers of kernels differ, the times are those of an older version of the project.
     if measured is not None and len(measured["us"]) != len(found["kernels"]):
         measured = None
     times = [None] * len(found["kernels"]) if measured is None else measured["us"]
@@ -224,7 +225,7 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
 
 
 def _measured(kernels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where and how often kernels were timed, and the milliseconds of all of them together."""
+    """Return the device, the number of timed updates, and the total milliseconds of all kernels."""
     return {
         "device": kernels["device"],
         "updates": kernels["updates"],

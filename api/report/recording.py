@@ -22,7 +22,9 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import RecordingError
 
 MAX_SPIKES: Final = 20_000_000
+"""Maximum number of spikes in a recording."""
 MAX_BYTES: Final = 1 << 30
+"""Maximum size of a recording's arrays in bytes."""
 SOURCE: Final = "computed by the NumPy reference"
 _VERSION: Final = 1
 
@@ -59,7 +61,7 @@ class Recording:
 
 
 def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
-    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference, whose spikes equal those of every exact backend, and record them.
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference and record the spikes; every exact backend computes the same spikes.
 
     Raises
     ------

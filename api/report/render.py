@@ -22,6 +22,7 @@ from snnc.report.view import build_view
 
 FORMATS: Final = ("html", "text", "json", "svg", "png", "graphml", "dot", "trace")
 _OF_SUFFIX: Final = {".txt": "text", "": "html"}
+"""Formats of extensions that are not names of formats."""
 COMPARING: Final = ("html", "text", "json")
 """Formats that can show two plans."""
 

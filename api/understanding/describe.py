@@ -175,11 +175,11 @@ def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) ->
 
 
 def _parameter_texts(population: Population) -> list[str]:
-    said = []
+    texts = []
     for name, value in parameter_values(population).items():
         learned = " (learned)" if name in population.learnable else ""
         if isinstance(value, float):
-            said.append(f"{name} = {value:g}{learned}")
+            texts.append(f"{name} = {value:g}{learned}")
         else:
-            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one per neuron{learned}")
-    return said
+            texts.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one per neuron{learned}")
+    return texts

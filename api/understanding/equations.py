@@ -19,9 +19,9 @@ _COMPARISONS: Final = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 def readable(population: Population) -> list[str]:
     """Return the equations of a population, one line each.
 
-    ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If a name is assigned several times in a step, ``v_pre`` (or
-    ``v_1``, ``v_2`` …) are its values before the last one, ``v[t]``. ``H(x > y)`` is 1 if the comparison is true, else 0. Scalar
-    parameters are replaced by their values; other parameters keep their names.
+    ``[t-1]`` marks a value of the previous step, ``[t]`` one of this step. If ``v`` is assigned twice in a step, the first value is called
+    ``v_pre[t]``; with more assignments, ``v_1[t]``, ``v_2[t]`` … ``H(x > y)`` is 1 if the comparison is true, else 0. Scalar parameters are
+    replaced by their values; other parameters keep their names.
     """
     model = population.model
     numbers = {name: value for name, value in parameter_values(population).items() if isinstance(value, float)}

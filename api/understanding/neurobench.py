@@ -22,9 +22,9 @@ DIGITS: Final = 6
 
 
 def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str, Any]:
-    """Return the static metrics and, with `measured`, those of a workload, as JSON types under NeuroBench's names.
+    """Return the static metrics and, with `measured`, the workload metrics, as JSON types under NeuroBench's names.
 
-    `measured` is the result of :func:`~snnc.checks.measure.measure`; without it, the metrics of a workload are None.
+    `measured` is the result of :func:`~snnc.checks.measure.measure`; without it, the workload metrics are None.
 
     Returns
     -------

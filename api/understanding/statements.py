@@ -53,13 +53,13 @@ def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: S
     for name, population in spiking:
         if population.surrogate is not None:
             own.setdefault(str(population.surrogate), []).append(name)
-    said = [f"{', '.join(names)}: {text}, from the model." for text, names in own.items()]
-    if said and all(p.surrogate is not None for _, p in spiking):
-        return " ".join(said)
+    texts = [f"{', '.join(names)}: {text}, from the model." for text, names in own.items()]
+    if texts and all(p.surrogate is not None for _, p in spiking):
+        return " ".join(texts)
     if chosen is not None:
-        return " ".join([*said, f"{chosen}, as chosen, for {'all others' if said else 'every spike'}."])
-    whom = "for all others" if said else "for every spike"
-    return " ".join([*said, f"not in the model; training uses {atan()} {whom}, or the option --surrogate (such as fast_sigmoid:25)."])
+        return " ".join([*texts, f"{chosen}, as chosen, for {'all others' if texts else 'every spike'}."])
+    whom = "for all others" if texts else "for every spike"
+    return " ".join([*texts, f"not in the model; training uses {atan()} {whom}, or the option --surrogate (such as fast_sigmoid:25)."])
 
 
 def _initial(graph: Graph) -> str:
@@ -71,10 +71,10 @@ def _initial(graph: Graph) -> str:
             (other if value.any() else rest).append((f"{name}.{state}", value))
     if not rest and not other:
         return ""
-    said = [f"{name} starts at {_range(value)}" for name, value in other]
-    said += ["all others at 0" if other else "every state starts at 0"] if rest else []
+    texts = [f"{name} starts at {_range(value)}" for name, value in other]
+    texts += ["all others at 0" if other else "every state starts at 0"] if rest else []
     given = ", ".join(graph.state_inputs)
-    return f"{', '.join(said)}{f'; a caller may set {given}' if given else ''}."
+    return f"{', '.join(texts)}{f'; a caller may set {given}' if given else ''}."
 
 
 def _range(value: Array) -> str:
@@ -83,7 +83,7 @@ def _range(value: Array) -> str:
 
 
 def _axes(graph: Graph) -> str:
-    said = []
+    texts = []
     for name, operation in graph.of_type(Input):
         names = [str(n) for n in operation.shape]
         layout = operation.layout
@@ -91,5 +91,5 @@ def _axes(graph: Graph) -> str:
         for axis, word in sorted(places):
             names.insert(axis, word)
         static = "" if layout.time_axis is not None else ", the same at every step"
-        said.append(f"{name} is [{', '.join(names)}]{static}")
-    return f"{'; '.join(said)}." if said else ""
+        texts.append(f"{name} is [{', '.join(names)}]{static}")
+    return f"{'; '.join(texts)}." if texts else ""

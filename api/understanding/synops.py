@@ -136,10 +136,10 @@ def source_of(graph: Graph, name: str) -> Edge:
 def _pairs(windows: Windows) -> list[int]:
     """Return, for each dimension, how many pairs of window and tap read inside the input."""
     found = []
-    for n, k, s, (before, _), d, count in _dimensions(windows):
-        start = before - np.arange(k, dtype=np.int64) * d  # tap j of window i reads position i*s - start[j]
-        first = np.clip(-(-start // s), 0, count)
-        end = np.clip((n - 1 + start) // s + 1, 0, count)
+    for size, kernel, stride, (before, _), dilation, count in _dimensions(windows):
+        start = before - np.arange(kernel, dtype=np.int64) * dilation  # tap j of window i reads position i * stride - start[j]
+        first = np.clip(-(-start // stride), 0, count)
+        end = np.clip((size - 1 + start) // stride + 1, 0, count)
         found.append(int(np.maximum(end - first, 0).sum()))
     return found
 
@@ -147,18 +147,19 @@ def _pairs(windows: Windows) -> list[int]:
 def _readers(windows: Windows) -> list[Counts]:
     """Return, for each dimension and position, how many pairs of window and tap read the position."""
     found = []
-    for n, k, s, (before, _), d, count in _dimensions(windows):
-        position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
-        found.append(np.bincount(position[(position >= 0) & (position < n)], minlength=n).astype(np.int64))
+    for size, kernel, stride, (before, _), dilation, count in _dimensions(windows):
+        position = (np.arange(count) * stride - before)[:, None] + np.arange(kernel) * dilation
+        found.append(np.bincount(position[(position >= 0) & (position < size)], minlength=size).astype(np.int64))
     return found
 
 
 def _reads(dimension: tuple[Any, ...]) -> Counts:
     """Return [taps, positions] of one dimension: how many windows read the position through the tap."""
-    n, k, s, (before, _), d, count = dimension
-    position = (np.arange(count) * s - before)[None] + (np.arange(k) * d)[:, None]
-    return np.stack([np.bincount(row[(row >= 0) & (row < n)], minlength=n) for row in position]).astype(np.int64)
+    size, kernel, stride, (before, _), dilation, count = dimension
+    position = (np.arange(count) * stride - before)[None] + (np.arange(kernel) * dilation)[:, None]
+    return np.stack([np.bincount(row[(row >= 0) & (row < size)], minlength=size) for row in position]).astype(np.int64)
 
 
 def _dimensions(windows: Windows) -> list[tuple[Any, ...]]:
+    """Return size, kernel, stride, padding, dilation and number of windows of each dimension."""
     return list(zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True))

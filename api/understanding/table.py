@@ -9,6 +9,7 @@ from typing import Any, Final
 WIDTH: Final = 120
 """Text width in columns if the terminal's width is unknown."""
 NARROWEST: Final = 60
+"""Minimum text width in columns."""
 EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the previous step, and H(x > y) is 1 where x > y, else 0."
 
 

@@ -15,6 +15,7 @@ Real: TypeAlias = Literal["float", "double"]
 _SUM: Final = 1
 _PRODUCT: Final = 2
 _UNARY: Final = 3
+"""Precedence of C++ operators, ascending."""
 _INFIX: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
 _MATH: Final[Mapping[str, str]] = {"abs": "fabs", "min": "fmin", "max": "fmax"}
 """Functions that have another name in ``<cmath>``."""

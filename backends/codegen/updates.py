@@ -67,8 +67,8 @@ class PrintedRule:
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
     """Print the update of element ``i`` of a parameter as C++.
 
-    `holder` is the prefix of the arrays of values and moments, as in ``of.value[i]``; `gradient` is the expression of the gradient of the
-    element, and `value` that of the element itself if it is not in an array.
+    `holder` is the prefix of the arrays of values and moments, as in ``of.value[i]``. `gradient` is the C++ expression of the element's
+    gradient. `value` is the C++ expression of the element, if it is not in an array.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}

@@ -30,7 +30,7 @@ class CpuBackend(Backend[CpuOptions]):
     """Emits, builds and loads a C++ program."""
 
     def halves(self, options: CpuOptions) -> Halves:
-        """Return float16 weights and states, if requested; the program rounds histories, which are not included, when it stores them."""
+        """Return the requested float16 weights and states. Histories are not included: the program rounds them when it stores them."""
         from snnc.backends.native.halves import rounded_by_program
 
         return rounded_by_program(options.half, trains=options.loss is not None)

@@ -52,11 +52,13 @@ FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
 """Environment variable with the value of ``-march``, such as x86-64-v3; the default is this processor."""
 LEVEL: Final = "-O3"
+"""Optimisation level of the sources in `HOT`."""
 PLAIN_LEVEL: Final = "-O1"
-"""Optimisation levels: of the sources in `HOT`, and of those in `PLAIN`."""
+"""Optimisation level of the sources in `PLAIN`."""
 OWN_LEVEL: Final = LEVEL
 """Optimisation level of the sources in `OWN`."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
+"""Flags of ``neurons.cpp``: without fused multiply-add, equations round as written."""
 LIBRARY: Final = "libsnnc_project.so"
 
 

@@ -43,7 +43,7 @@ OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "RE
 """Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.cpp"
 TRAINING: Final = ("loss.hpp", "cross_entropy.hpp", "optimizer.hpp", "optimizer.cpp")
-"""Sources of projects that train, besides that of the loss."""
+"""Sources of projects that train, in addition to the source of the loss."""
 HALVES: Final = {"float16": "float16.hpp", "half_weights": "half_weights.hpp", "half_states": "half_states.hpp"}
 """Sources of projects with float16 numbers, by the key of the template data that says whether there are such numbers."""
 
@@ -58,8 +58,9 @@ def emit_cpu(
 ) -> Path:
     """Write the project of `program` to `folder`, completely or not at all.
 
-    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` is that of the histories for the
-    backward pass, of all layers or those in `half`; with bfloat16, also of the dense weights that connections read. Sums are float32.
+    `steps` and `batch` are the initial sizes of a session, which accepts any number of either. `precision` applies to the histories for the
+    backward pass, of all layers or of the layers in `half`; bfloat16 also applies to the dense weights that connections read. Sums are
+    float32.
 
     Raises
     ------

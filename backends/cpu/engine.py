@@ -9,6 +9,7 @@ from pathlib import Path
 from snnc.backends.native.processors import processors
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.events import Events, InputValues
+from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 class CpuEngine(SequenceEngine):
@@ -38,7 +39,7 @@ class CpuEngine(SequenceEngine):
         return listed if profile["forward_runs"] + profile["train_runs"] else {}
 
     def _available_memory(self) -> tuple[int, str]:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
+        return machine_memory(), "this machine"
 
     def _set_arrays(self, inputs: Mapping[str, InputValues]) -> None:
         for info in self.description["inputs"]:

@@ -1,4 +1,4 @@
-"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals and segments from it."""
+"""Memory that the emitted program allocates, buffer by buffer; ``native/memory.py`` computes totals from it, and chooses checkpoints."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ SPARSE: Final = 1 / LISTED_PART
 PACKED: Final = 64
 """Maximum number of columns of a packed matrix; processors with narrower vectors use fewer."""
 PANEL: Final = 128
+"""Maximum number of outputs in a panel (a range of columns of a dense weight that is stored contiguously)."""
 CHUNK: Final = 32
-"""Maximum number of outputs in a panel, and of bfloat16 values in a chunk."""
+"""Maximum number of bfloat16 values in a chunk, a part of a panel's row."""
 SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
 
@@ -204,14 +205,24 @@ class _Scratch:
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:
-        """Return whether lists of a buffer may be created by its readers."""
+        """Return whether readers of a buffer may create lists of its nonzero values."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Sizes of a convolution: packed copy of the weights, temporary memory, outputs of a group, and values of a channel."""
+    """Sizes of a convolution, in values.
+
+    Attributes
+    ----------
+    packed
+        Copy of the weights for the backward pass.
+    rooms
+        The three temporary arrays of a thread.
+    outer, values
+        Output channels of a group, and input positions of a channel.
+    """
 
     packed: int
     rooms: tuple[int, int, int]

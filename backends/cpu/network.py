@@ -1,4 +1,4 @@
-"""Template data of a network in a CPU project."""
+"""Data from which the templates of a CPU project print a network."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
 
 
 def _halves(storage: SequenceStorage) -> Context:
-    """Return which numbers have the values of float16 numbers."""
+    """Return which kinds of numbers are rounded to float16."""
     return {
         "float16": storage.precision == "float16",
         "half_states": any(p.kernel.halves for p in storage.program.populations),
@@ -306,7 +306,9 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
         block = Slots(0, ("block",))
-        found += [RowBuffer(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
+        for n in op.currents:
+            rows = block if n in filled else ONE
+            found.append(RowBuffer(n, storage.size(n), rows, rows))
         for state, n in zip(kernel.states, op.states, strict=True):
             in_history = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]

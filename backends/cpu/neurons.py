@@ -19,7 +19,19 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Function:
-    """A function of ``neurons.cpp``, as data of its template."""
+    """A function of ``neurons.cpp``, as data of its template.
+
+    Attributes
+    ----------
+    name, arguments, comment
+        Its name, the declarations of its arguments, and a comment.
+    width, pitch
+        Neurons in a row, and distance between two rows, both padded to whole cache lines.
+    scalars
+        Statements before the loop over neurons.
+    lines
+        Statements for one neuron, ``n``, of the row that begins at ``first``.
+    """
 
     name: str
     arguments: tuple[str, ...]
@@ -37,7 +49,7 @@ class Function:
 
 @dataclass(frozen=True)
 class ShortNumbers:
-    """C++ names for a 16-bit type: its name, and the functions that round, widen, and store the states before the first step."""
+    """C++ names for a 16-bit type: the type, and functions that round to it, widen from it, and store the states before the first step."""
 
     type: str
     rounded: str
@@ -63,7 +75,7 @@ def forward_function(
 ) -> Function:
     """Return ``<id>_forward``.
 
-    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons with gradient.
+    Its arguments are parameters, inputs, old states, new states, outputs, saved values, and flags of neurons that receive a gradient.
 
     Parameters
     ----------

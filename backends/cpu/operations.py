@@ -70,7 +70,12 @@ ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | Co
 
 @dataclass
 class Statements:
-    """Statements of the emitted network, collected by their position in the program."""
+    """Statements of the emitted network, collected by their position in the program.
+
+    `setup`, `layout` and `prepare` are statements of the constructor, of ``lay_out`` and of ``prepare`` of the C++ class ``Network``.
+    `forward` and `backward` run at each step, and `gradients` after each block of steps of the backward pass. `start` and `finish` run
+    before and after the backward pass.
+    """
 
     storage: SequenceStorage
     trains: bool
@@ -86,9 +91,10 @@ class Statements:
     """Statements that update rounded copies of parameters."""
     forward: list[Statement] = field(default_factory=list)
     before_block: list[BlockStatement] = field(default_factory=list)
-    """Statements before a forward block of steps and after a backward one: the products of all its steps."""
+    """Statements before a block of steps in the forward pass, such as the products of all its steps."""
     backward: list[Statement] = field(default_factory=list)
     after_block: list[str] = field(default_factory=list)
+    """Statements after a block of steps in the backward pass, such as the products of all its steps."""
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
     """Parameter -> statement with which a worker adds its part to a gradient shared by all threads, after a block of steps."""
@@ -291,7 +297,7 @@ class Statements:
         return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
     def writes(self, op: DenseWeightGradient, first: str = "") -> str:
-        """Return the C++ condition under which `op` overwrites its gradient instead of adding to it; `first` restricts it to a block."""
+        """Return the C++ condition under which `op` overwrites its gradient instead of adding to it; `first`: additional condition."""
         if not self._alone(op):
             return "false"
         self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")

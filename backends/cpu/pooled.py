@@ -1,7 +1,7 @@
-"""Fusion of a convolution with a maximum over windows that is its only reader.
+"""Fusion of a convolution with the maximum over windows (max pooling) that reads its result.
 
-Lowering puts a relay between the two. After the fusion, the convolution (and its adjoint) writes directly to the target of the maximum: the
-values of the relay, their adjoint and the choices of single neurons are never stored.
+Lowering inserts a relay population between them, which stores the result of the convolution. The fused convolution writes directly to the
+target of the maximum, and its adjoint reads from there, so the values of the relay population and their adjoint are not stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHOICES: Final = 256
 
 @dataclass(frozen=True)
 class _Pair:
-    """A convolution, the relay of its result, and the maximum that is its only reader."""
+    """A convolution, the relay population that stores its result, and the maximum that is the only reader of the result."""
 
     convolve: Convolve
     relay: NeuronStep
@@ -42,7 +42,7 @@ class _Pair:
 
 
 def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping[str, Windows]]:
-    """Return `program` without the relays between convolutions and maxima, and the pooling windows of each fused convolution."""
+    """Return `program` with fused convolutions, and the pooling windows of each, by connection."""
     pairs = [pair for op in program.forward if isinstance(op, Convolve) and (pair := _pair(program, op)) is not None]
     if not pairs:
         return program, {}

@@ -89,7 +89,7 @@ class CudaBackend(Backend[CudaOptions]):
         return engine
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the kernels of a training step, with their predicted seconds on the measured GPU model."""
+        """Return the kernels of a training step, with their predicted seconds on the GPU model whose rates were measured."""
         from snnc.backends.cuda.schedule.prediction import predicted_step
 
         return predicted_step(project, steps, batch)

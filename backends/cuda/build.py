@@ -35,7 +35,7 @@ NETWORK_SOURCES: Final = (
     "network_kernels.cu",
     "network.cpp",
 )
-"""Sources that differ between networks; those that take longest come first. A project contains those that its network needs."""
+"""Sources printed for each network, slowest to compile first. A project contains only the ones that its network needs."""
 SOURCES: Final = (
     *NETWORK_SOURCES,
     "session_kernels.cu",
@@ -56,7 +56,7 @@ SOURCES: Final = (
 ON_HOST: Final = "cuda_on_host.cpp"
 """Source that only checks on the CPU need: the fibers that run kernels."""
 ON_HOST_LEVEL: Final = "-O2"
-"""Optimisation level of :data:`ON_HOST`, which is compiled only once, and which threads of kernels call whenever they wait for others."""
+"""Optimisation level of :data:`ON_HOST`, whose code runs whenever a CUDA thread waits for others."""
 KERNEL_HEADERS: Final = ("convolution.hpp", "learned.hpp", "limits.hpp", "recurrent_plan.hpp", "tensor_cores.hpp", "wiring.hpp")
 """Headers that a network's kernels include in every project; they are precompiled with g++ for checks on the CPU."""
 HEADERS: Final = (
@@ -70,10 +70,11 @@ HEADERS: Final = (
 )
 """Headers that ``network.cpp`` includes in every project; they are precompiled with g++ for checks on the CPU."""
 FLAGS: Final = ("-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
-"""Flags of nvcc: without automatic fusion, equations round as written; products use fused multiply-add explicitly."""
+"""Flags of nvcc. Without automatic fusion of multiplications and additions, equations round as written; products fuse them explicitly."""
 LEVEL: Final = "-O3"
+"""Optimisation level of host code in sources that are the same in every project; kernels are always optimised fully."""
 NETWORK_LEVEL: Final = "-O1"
-"""Optimisation of host code: of sources that are compiled once, and of those for which users wait. Kernels are always optimised fully."""
+"""Optimisation level of host code in :data:`NETWORK_SOURCES`, which are compiled while the user waits."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
 """Compiler flags for checks on the CPU. ``_FORTIFY_SOURCE`` is off, because it would report the fibers' jumps between stacks as errors."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
@@ -147,9 +148,10 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
 
 
 def source_groups(sources: Sequence[str], processors: int) -> list[tuple[str, ...]]:
-    """Return the sources that are compiled together; only kernels of a network are, in as many groups as `processors` leave room for.
+    """Return groups of sources, each compiled by one call of nvcc.
 
-    Two processors are left for the host part and for the other work of the machine.
+    The kernels of a network share at most ``processors - 2`` groups; each other source has its own group. Two processors are left for
+    the host part and for the other work of the machine.
     """
     kernels = [name for name in sources if name in NETWORK_SOURCES and name.endswith(".cu")]
     count = max(1, min(len(kernels), processors - 2))
@@ -158,7 +160,7 @@ def source_groups(sources: Sequence[str], processors: int) -> list[tuple[str, ..
 
 
 def _object(folder: Path, group: Sequence[str], key: str, command: Sequence[str]) -> Path:
-    """Return the object of sources that are compiled together, with the assembler's report next to it."""
+    """Return the object file of a group of sources; the assembler's report is next to it."""
     *before, last = group
     name = f"{Path(last).stem}.o"
     included = [flag for one in before for flag in ("-include", str(folder / one))]
@@ -170,7 +172,7 @@ def _object(folder: Path, group: Sequence[str], key: str, command: Sequence[str]
 
 
 def _fast_build_flags(version: str) -> list[str]:
-    """Return flags that shorten the compilation of a network's own sources, for which users wait: kernels are optimised in parallel."""
+    """Return the flag with which nvcc 12.1 and newer optimise the kernels of a source in parallel."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     parallel = release is not None and (int(release.group(1)), int(release.group(2))) >= (12, 1)
     return ["--split-compile=0"] if parallel else []

@@ -40,12 +40,12 @@ class Device:
 
 
 def first_device() -> Device:
-    """Return the device on which sessions open: the one in :data:`DEVICE`, that of this ``torchrun`` process, or the first.
+    """Return the device on which sessions open: the device in :data:`DEVICE`, the device of this ``torchrun`` process, or the first one.
 
     Raises
     ------
     GpuMissingError
-        This machine has no CUDA device, or it is too old.
+        This machine has no CUDA device, or the device is too old.
     """
     driver, device = _opened()
     found = [_attribute(driver, device, number) for number in (_MAJOR, _MINOR)]

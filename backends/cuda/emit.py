@@ -27,7 +27,7 @@ OWN: Final = ("network.hpp", "network_neurons.cuh", "network_loops.cuh", *NETWOR
 """Files that are printed for a network; :func:`~snnc.backends.native.project_files.runtime_files` are the same in every project."""
 LOSS: Final = "loss.hpp"
 TRAINING: Final = ("cross_entropy.hpp", "optimizer.hpp")
-"""Sources of projects that train, besides that of the loss."""
+"""Sources of projects that train, in addition to the source of the loss."""
 
 
 def emit_cuda(
@@ -60,7 +60,7 @@ def emit_cuda(
 
 
 def _absent(context: Mapping[str, Any]) -> set[str]:
-    """Return the files that a network does not need; one of kernels would take compile time even if it were empty."""
+    """Return the files that a network does not need; even an empty source of kernels takes compile time."""
     cores, feedbacks = context["cores"], context["feedbacks"]
     absent = set() if feedbacks else {"network_feedbacks.cu"}
     absent |= set() if context["half_states"] else {"half_states.hpp"}

@@ -19,6 +19,7 @@ from snnc.backends.native.device_arrays import DeviceArray, device_array
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.events import Events
+from snnc.compiler.ir.arrays.sizes import machine_memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,13 @@ class CudaEngine(SequenceEngine):
     library, folder
         The result of :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the project.
     team_blocks
-        Blocks in a team, which share samples; None leaves the choice to the program.
+        Thread blocks in a team (blocks that work on the same samples); None leaves the choice to the program.
     tile
-        Samples for which a weight is read once: 1 or 8; None leaves the choice to the program.
+        Number of samples for which a block reads each weight once: 1 or 8; None leaves the choice to the program.
     memory
         Maximum bytes of a training step. If it would need more, checkpoints are used, and histories cover one segment at a time.
     device_memory
-        Bytes of device memory; None: the device uses the memory of the host.
+        Bytes of device memory; None: kernels use the memory of the host, as in a check on the CPU.
     device
         Number of the device; None in a check on the CPU.
     """
@@ -79,7 +80,7 @@ class CudaEngine(SequenceEngine):
     def _available_memory(self) -> tuple[int, str]:
         if self._device_memory is not None:
             return self._device_memory, "the device"
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
+        return machine_memory(), "this machine"
 
     @property
     def accepts_next(self) -> bool:
@@ -187,7 +188,7 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
 
 
 def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
-    """Build the project in `folder` if needed and load it; `memory` as for :class:`CudaEngine`, `number` is that of the device.
+    """Build the project in `folder` if needed and load it on device `number`; see :class:`CudaEngine` for `memory`.
 
     Raises
     ------

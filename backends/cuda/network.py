@@ -1,4 +1,4 @@
-"""Template data of a network in a CUDA project."""
+"""Data from which the templates of a CUDA project print a network."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _preparations(steps: Steps, plan: LaunchPlan) -> list[Launch]:
 
 
 def _kernel_numbers(launches: Sequence[Launch]) -> dict[str, int]:
-    """Return the numbers of the first launch of each pass, of the loss and of the update, by which the session counts timed kernels."""
+    """Return C++ constants with which the session numbers timed kernels: the first launch of each pass, the loss and the update."""
     ways = [launch.way for launch in launches]
     numbers = {f"{way.upper()}_KERNELS": ways.index(way) if way in ways else 0 for way in ("forward", "backward", "gradient")}
     kinds = [launch.kind for launch in launches]
@@ -227,7 +227,7 @@ class Buffers:
     def groups(self) -> list[tuple[str, list[SequenceBuffer]]]:
         """The buffers of every input, population and output, with a comment for each group.
 
-        In the expressions of slots, ``kept`` is the length of a segment and ``steps`` that of the whole sequence.
+        In the expressions of slots, ``kept`` is the length of a segment, and ``steps`` is the length of the whole sequence.
         """
         program, found = self.program, []
         for i in program.inputs:
@@ -283,7 +283,7 @@ class Buffers:
         return watched(self.program)
 
     def ahead(self, current: str) -> int:
-        """Return the number of steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
+        """Return the number of steps of the next segment whose deltas of `current` are read: the longest delay of its gradients."""
         reading = [op for op in self.program.backward if isinstance(op, InputGradient) and op.target == current]
         return max((op.source.delay for op in reading), default=0)
 
@@ -348,7 +348,7 @@ class Buffers:
         return lines
 
     def bytes_per_step(self) -> int:
-        """Bytes of a sequence per step and sample, without buffers of one slot."""
+        """Bytes per step and sample; buffers whose size does not depend on the number of steps are not counted."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 

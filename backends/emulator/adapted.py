@@ -1,4 +1,4 @@
-"""Codelets compiled with the flags and changes that this machine's compiler needs."""
+"""Compiles codelets; changes flags and sources until this machine's compiler accepts them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Attempt:
     flags
         Command of the compiler and its flags.
     refused
-        Builtins that stop the run, as inline assembly then does; None if the source is compiled as it is.
+        Builtins to replace by calls that stop the run; inline assembly is then replaced too. None: nothing is replaced.
     """
 
     source: Path
@@ -50,7 +50,7 @@ class Attempt:
 
 
 def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> Attempt:
-    """Compile a source, changing flags or a copy of it until the compiler accepts it; return what it accepted.
+    """Compile a source; change the flags or a copy of the source until the compiler accepts them. Return the accepted attempt.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
     Raises
     ------
     BuildError
-        The compiler's errors are not about anything that can be adapted.
+        The compiler reports an error that no known change avoids.
     """
     from snnc.compiler.errors import BuildError  # not needed if the cache has the table
 
@@ -89,7 +89,7 @@ def compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Seq
 
 
 def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
-    """Return the arguments that name what the compiler reads: the source, or the preprocessed text without an IPU's instructions."""
+    """Return the arguments for the compiler's input: the source, or a preprocessed copy without instructions of an IPU."""
     if attempt.refused is None:
         return [str(attempt.source)]
     text = run_compiler([*attempt.flags, "-E", str(attempt.source)], name)
@@ -99,7 +99,7 @@ def _input(attempt: Attempt, scratch: Path, name: str) -> list[str]:
 
 
 def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attempt | None:
-    """Return a way to compile that may avoid these errors; None if no other is known."""
+    """Return a changed attempt that may avoid these errors; None if no change is known."""
     ordered = in_declared_order(attempt.source, scratch, errors)
     if ordered is not None:
         return replace(attempt, source=ordered)
@@ -115,7 +115,7 @@ def _changed(attempt: Attempt, scratch: Path, errors: str, clang: bool) -> Attem
 
 
 def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
-    """Return flags under which the source may compile; None if no others are known."""
+    """Return changed flags that may avoid these errors; None if no change is known."""
     if HALF_CLASSES in flags:
         return [f for f in flags if f != HALF_CLASSES]
     if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:

@@ -20,6 +20,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
+"""Folders of the emulator that determine the contents of its install prefix without PopLibs."""
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
 """The libraries of PopLibs; one shared library contains them all."""
 WITHIN_POPLAR = ("pva", "pvti")
@@ -51,7 +52,7 @@ export LD_LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_P
 export CMAKE_PREFIX_PATH="$POPLAR_SDK_ENABLED${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 """
 POPC = 'exec {python} {script} --library {library} "$@"\n'
-"""Command ``popc``: codelets link against the library of this prefix; otherwise popc would build another for the compilers in ``bin``."""
+"""Command ``popc``, which links codelets with the ``libpoplar.so`` of this prefix."""
 COMPILERS = ("c++", "g++", "clang++")
 """Compiler commands in ``bin`` that use the launcher, for builds without CMake."""
 COMPILER = """\
@@ -59,6 +60,7 @@ here=${{0%/*}}
 PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
 exec "$here/launcher" {name} "$@"
 """
+"""Compiler command in ``bin``: runs the machine's compiler, found without this folder, through the launcher."""
 
 
 def include_dir() -> Path:

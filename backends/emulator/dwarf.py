@@ -15,6 +15,7 @@ CLASS_TAGS = ("DW_TAG_class_type", "DW_TAG_structure_type")
 WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
 CODE_BYTES = "code_bytes"
+"""Name, or first part of the name, of static constants with which a class states bytes of its code."""
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
 # By DWARF's encoding and size; `char` is recognised by its name.
 SCALARS = {
@@ -58,10 +59,12 @@ class VertexField:
 
     Attributes
     ----------
+    name, offset, type
+        Name, offset in the class in bytes, and element type.
     kind
         ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
-    alignment
-        Alignment in the vector's declaration, bytes.
+    layout, alignment
+        ``VectorLayout`` and alignment, in bytes, of the vector's declaration.
     """
 
     name: str
@@ -156,9 +159,9 @@ class _DwarfReader:
         if kind is None or link not in symbols:
             return None
         address, size = symbols[link]
-        said = dict(self.code_bytes(die))
-        bytes_, fields = said.pop(CODE_BYTES, size), list(self.fields(die, 0))
-        return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, said)
+        stated = dict(self.code_bytes(die))
+        bytes_, fields = stated.pop(CODE_BYTES, size), list(self.fields(die, 0))
+        return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, stated)
 
     def code_bytes(self, die: DIE) -> Iterator[tuple[str, int]]:
         """Return the bytes of code that a class states in static constants."""
@@ -276,7 +279,7 @@ class _DwarfReader:
         arguments = [self.argument(a) for a in self.arguments(die)]
         plain = self.plain_name(die)
         if not arguments and "<" in (text := _text(die, "DW_AT_name")):
-            return plain + spelled(text[text.index("<") :])  # DWARF has no arguments of a class whose definition is not needed
+            return plain + spelled(text[text.index("<") :])  # DWARF lists arguments only for classes that the file defines
         return f"{plain}<{','.join(arguments)}>" if arguments else plain
 
     def arguments(self, die: DIE) -> Iterator[DIE]:
@@ -307,7 +310,7 @@ class _DwarfReader:
         return str(value)
 
     def type_name(self, kind: DIE) -> str:
-        """Return the spelling of a type without typedefs: of a class with its own arguments, of a pointer to such a type."""
+        """Return the spelling of a type without typedefs, also in template arguments and in the targets of pointers."""
         if kind.tag in ("DW_TAG_pointer_type", "DW_TAG_reference_type"):
             target = self.type_name(self.resolved(kind)) if "DW_AT_type" in kind.attributes else "void"
             return target + ("*" if kind.tag == "DW_TAG_pointer_type" else "&")

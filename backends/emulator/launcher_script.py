@@ -1,4 +1,7 @@
-"""Compile code that only older compilers accepted: CMake runs this on a failed compiler command (see ``LAUNCHER`` in ``build.py``)."""
+"""Repeats a failed compiler command on a copy of the source without a construct that only older compilers accepted.
+
+The shell script ``LAUNCHER`` in ``build.py`` runs it.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trappin
 PRELUDE = ("-D__POPC__", "-include", str(EMULATOR / "include/poplar/core/Codelets.hpp"), KEEP_COMPUTE)
 
 AS_HARDWARE = ("-D__IPU__", "-include", "math.h")
-"""Flags under which `sin(x)` of a float is a float, as on an IPU, whether <cmath> or <math.h> declares it."""
+"""Flags that imitate compilation for an IPU: ``__IPU__`` is defined, and `sin(x)` of a float is a float, whichever header declares it."""
 
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
@@ -54,6 +55,10 @@ TARGETS = ("cpu", "ipu1", "ipu2", "ipu21")
 """Names of targets in Poplar; all codelets run on this machine."""
 GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
 FIRST_GCC_WITH_EXCESS_PRECISION = 13
+DECLARED_VERTEX = re.compile(r"\b(?:class|struct)\s+(\w+)\s*:\s*[^{;]*?\b(?:Multi|Supervisor)?Vertex\b")
+"""Name of a vertex class in a source."""
+LISTED_VERTEX = re.compile(r"^vertex\t(?:\w+::)*(\w+)", re.M)
+"""Name of a vertex in a table."""
 ASSEMBLED_VERTEX = re.compile(r"\b__runCodelet_(\w+)")
 """A vertex's name in an assembly file."""
 LIBRARY, OBJECT = "codelets.so", "codelets.o"
@@ -113,14 +118,18 @@ def link_codelets(inputs: Sequence[Path], library: Path, flags: Sequence[str] = 
     """
     found = (_object(file, library, flags) for file in inputs)
     # Build files compile a source once for each target; here the objects are equal.
-    objects = list({made.read_bytes(): made for made in found}.values())
-    command, chosen = compiler(), _chosen_flags()
+    return _joined(list({made.read_bytes(): made for made in found}.values()), library)
+
+
+def _joined(objects: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> Path:
+    """Link objects and return the path of their joint table; of vertices of the same name, the first object's counts."""
+    command, chosen = compiler(), [*_chosen_flags(), *flags]
     key = digest([*(made.read_bytes() for made in objects), *command, compiler_version(command), *chosen, str(library), _text_of_file()])
 
     def build(folder: Path) -> None:
         _link(objects, folder / LIBRARY, [*command, *common_flags(command), *chosen], library)
         # The joint table may be an input of a later call.
-        run_compiler([*command, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
+        run_compiler([*command, *flags, "-r", "-nostdlib", *map(str, objects), "-o", str(folder / OBJECT)], "the joint object")
         _write_table(folder, _types(folder / LIBRARY))
 
     return cached_file(f"codelets/{key}", "codelets.gp", build)
@@ -139,7 +148,7 @@ def _object(file: Path, library: Path, flags: Sequence[str]) -> Path:
 
 
 def _is_table(file: Path) -> bool:
-    """Whether a file is a table: by its suffix, or, as programs choose any name, by its first word."""
+    """Return whether a file is a table: its suffix is ``.gp``, or it begins with the first bytes of a table."""
     if file.suffix == ".gp":
         return True
     with file.open("rb") as stream:
@@ -153,7 +162,8 @@ def _chosen_flags() -> list[str]:
 def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     """Return the table of a source, which may be empty.
 
-    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last.
+    Some codelets compile, or have vertices, only with ``__IPU__`` defined; this is tried last. If only some vertices need it, the
+    others are compiled without.
     """
     chosen, commands = _chosen_flags(), [codelet_compiler()]
     if commands[0] != compiler():
@@ -168,8 +178,11 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
                 try:
                     always = [*chosen, *half_flags(command), *_flags_of_c(source, command)]
                     made = _compile(source, copy, library, command, always, [*flags, *extra])
-                    if _has_vertices(made) or not only_hardware:
+                    if not only_hardware or (extra and _has_vertices(made)):
                         return made
+                    if _has_vertices(made):
+                        again = partial(_compile, source, copy, library, command, always, [*flags, *AS_HARDWARE])
+                        return _with_hardware_vertices(source, made, again, library)
                     empty = empty or made
                     break
                 except Exception as error:
@@ -181,6 +194,28 @@ def _compiled(source: Path, library: Path, flags: Sequence[str]) -> Path:
     if empty is not None:
         return empty
     raise failures[len(commands) - 1]
+
+
+def _with_hardware_vertices(source: Path, made: Path, compile_as_hardware: Callable[[], Path], library: Path) -> Path:
+    """Add to a table the vertices that exist only with ``__IPU__`` defined; the rest keeps its meaning without."""
+    missing = set(DECLARED_VERTEX.findall(source.read_text(errors="replace"))) - _names(made)
+    if not missing:
+        return made
+    from snnc.compiler.errors import BuildError  # imported here: it takes time
+
+    try:
+        other = compile_as_hardware()
+        if missing & _names(other):
+            # What both variants define is that of the first, except where the compiler inlined it in the second.
+            return _joined([made.with_name(OBJECT), other.with_name(OBJECT)], library, ["-Wl,--allow-multiple-definition"])
+    except BuildError:
+        pass  # the program may use only the vertices that compile
+    return made
+
+
+def _names(table: Path) -> set[str]:
+    """Return the names of a table's vertices, without namespaces and template arguments."""
+    return set(LISTED_VERTEX.findall(table.read_text()))
 
 
 def _flags_of_c(source: Path, command: Sequence[str]) -> list[str]:
@@ -219,20 +254,20 @@ def half_flags(command: Sequence[str]) -> list[str]:
 
 
 def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
-    meant = [*common_flags(command), *chosen, *PRELUDE, *flags]
+    key_flags = [*common_flags(command), *chosen, *PRELUDE, *flags]
     options = _options(source, command, chosen, flags)
-    text = _own_meaning(source, copy, [*chosen, *flags], library)
+    text = _text_without_preprocessing(source, copy, [*chosen, *flags], library)
     if text is None:
         text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
-    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _text_of_file()])
+    key = digest([text, *command, compiler_version(command), *key_flags, machine_id(), str(library), _text_of_file()])
     return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
 
 
-def _own_meaning(source: Path, copy: Path, flags: Sequence[str], library: Path) -> str | None:
-    """Return the text that determines what a source means, if that is known without the preprocessor; otherwise None.
+def _text_without_preprocessing(source: Path, copy: Path, flags: Sequence[str], library: Path) -> str | None:
+    """Return the text of a source for the cache key, without comments; None if the key needs the preprocessed source.
 
-    It is known if the source includes only headers of the emulator, whose contents the name of a cached library covers, and of the C++
-    compiler, whose version is known.
+    The text suffices if the source includes only headers of the emulator and of C++: the key contains the name of the cached library,
+    which changes with the emulator's headers, and the version of the compiler.
     """
     cached = library.parents[1].name.startswith("emulator-")
     harmless = all(flag.startswith(HARMLESS) and not flag.startswith("-Wp,") for flag in flags)
@@ -242,8 +277,8 @@ def _own_meaning(source: Path, copy: Path, flags: Sequence[str], library: Path) 
 
 
 def _options(source: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> list[str]:
-    meant = [*common_flags(command), *chosen, *PRELUDE, *flags]
-    return [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
+    include = ["-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
+    return [*common_flags(command), *chosen, *PRELUDE, *flags, *include]
 
 
 def _text_of_file() -> bytes:
@@ -302,9 +337,9 @@ def _write_table(folder: Path, types: Sequence[VertexType]) -> None:
 
 
 def _copy_out(table: Path, output: Path) -> Path:
-    """Write the table, and the library and the object next to it, to the caller's path.
+    """Copy the table, its library and its object to the caller's path.
 
-    The table also names the library's place: build files copy only the table to another folder.
+    The copied table contains the absolute path of the library, because some build files copy only the table to another folder.
     """
     if output.is_dir() or not output.suffix:
         output = output / "codelets.gp"
@@ -386,7 +421,7 @@ def _run(options: argparse.Namespace, flags: Sequence[str]) -> Path:
         table = _compiled(inputs[0], library, flags)
     if output is None:
         return _with_vertices(table, ", ".join(file.name for file in inputs))
-    return _copy_out(table, output)  # without vertices too: build files write files of functions, for other calls to link
+    return _copy_out(table, output)  # also without vertices: the source may define functions that a later call links
 
 
 def _library(chosen: Path | None) -> Path:
@@ -398,7 +433,7 @@ def _library(chosen: Path | None) -> Path:
 
 
 def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
-    """Return the sources and tables without assembly, whose vertices cannot run here; a note names what is skipped."""
+    """Return the sources and tables, except assembly, which cannot run here; print a note for each skipped file."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:
@@ -406,16 +441,16 @@ def _codelets(sources: Sequence[Path], may_be_empty: bool) -> list[Path]:
             raise BuildError(f"{source}: no such file")
         if source.suffix.lower() == ".s":
             vertices = ", ".join(dict.fromkeys(ASSEMBLED_VERTEX.findall(source.read_text(errors="replace"))))
-            which = f"; if the program uses {vertices}, the C++ form runs, which may be empty" if vertices else ""
+            which = f"; if the program uses {vertices}, the C++ version runs, which may be empty" if vertices else ""
             print(f"popc: {source.name} is IPU assembly and is skipped{which}", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
     if not found and not may_be_empty:
-        raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")
+        raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ version of the codelets")
     return found
 
 
 def _forget_own_headers() -> None:
-    """Remove the emulator's headers from ``CPATH``, to which ``enable.sh`` adds them; the compiler treats them as system headers."""
+    """Remove the emulator's headers, which ``enable.sh`` adds, from ``CPATH``; popc passes them to the compiler as system headers."""
     paths = os.environ.pop("CPATH", "").split(os.pathsep)
     others = [path for path in paths if path and not (Path(path) / "poplar" / "Vertex.hpp").exists()]
     if others:

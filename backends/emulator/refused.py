@@ -23,9 +23,11 @@ TOKEN = re.compile(
     r"|\b(?:asm|__asm__|__asm)\b|\b__builtin_ipu_\w+|[()]",
     re.MULTILINE | re.DOTALL,
 )
+"""Line markers, strings, characters, assembly, builtins of an IPU, and parentheses."""
 QUALIFIERS = re.compile(r"(?:\s|\bvolatile\b|\b__volatile__\b|\b__volatile\b|\binline\b|\bgoto\b)*\(")
 TEMPLATE = re.compile(r'\s*(?:R"([^(\s]*)\((.*?)\)\1"|"((?:\\.|[^"\\\n])*)")', re.DOTALL)
 DECLARED = re.compile(r"(\w+)\s*$")
+"""A name before ``asm``: that of a variable in a register, or one of :data:`STATEMENTS`."""
 STATEMENTS = ("else", "do")
 LONGEST_QUOTE = 60
 
@@ -69,7 +71,10 @@ def unknown_builtins(errors: str) -> set[str]:
 
 @dataclass
 class _Reader:
-    """Position in a preprocessed source: what was copied so far, and the place in the author's files."""
+    """Position in a preprocessed source: the changed text so far (`made`), and the place in the author's files.
+
+    Text up to position `copied` is in `made`. The text at position `line_at` is line `line` of `file`.
+    """
 
     text: str
     made: list[str] = field(default_factory=list)
@@ -97,7 +102,8 @@ class _Reader:
 def without_refused(preprocessed: str, builtins: frozenset[str]) -> str:
     """Return a preprocessed source in which instructions of an IPU are calls of ``snnc_refuse``, which ends the run.
 
-    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. A variable that names its register gets any.
+    Assembly in system headers, and empty assembly (a barrier for the compiler), stay. The register in the declaration of a variable
+    (``register int *x asm("$m2")``) is removed.
 
     Parameters
     ----------

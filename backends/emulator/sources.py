@@ -1,4 +1,4 @@
-"""Codelet sources adapted to this machine's compiler."""
+"""Changes to the text of codelets that this machine's compiler needs."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
 
 
 def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
-    """Return a copy of a source in which designated initialisers that GCC refuses come first in their braces; Clang accepts any order.
+    """Return a copy of a source in which each designated initialiser that GCC refuses is first in its braces; Clang accepts any order.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
     folder
         Folder of the copy.
     errors
-        The compiler's messages: each names a field, and where its braces close. Repeated calls move every field to its place.
+        The compiler's messages: each names a field and the place where its braces close. Repeated calls move every field to its place.
 
     Returns
     -------

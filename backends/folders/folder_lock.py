@@ -15,7 +15,9 @@ from snnc.backends.folders.manifest import LOCK
 from snnc.compiler.errors import SnncError
 
 _UNSUPPORTED: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
+"""Errors of file systems that do not support locks."""
 _TAKEN: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
+"""Errors if another process holds the lock."""
 
 
 class FolderInUseError(SnncError, code="SNNC-E417"):
@@ -70,7 +72,7 @@ def check_free(folder: Path) -> None:
 
 
 def _acquired(place: Path, lock: Path) -> int:
-    """Return the locked lock file, opened again if its last holder deleted it in the meantime."""
+    """Return the handle of the locked file; if another process deleted the file before it was locked, create it again."""
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
@@ -111,6 +113,6 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _unlink(path: Path, handle: int) -> None:
-    """Delete the lock file if it is still that of `handle`; the folder may have been replaced or deleted."""
+    """Delete the lock file, unless `path` now is a different file because the folder was replaced."""
     if _is_at(path, handle):
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Preparation of a graph for an external loss: a single output, and a relay after each input to expose the input's gradient."""
+"""Prepares a graph for an external loss: joins its outputs, and adds populations that expose the gradients of inputs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from snnc.compiler.passes.edit import fresh_name
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return `graph` with a relay after each input, and the relay of each input; the adjoint of its current is the input's gradient.
+    """Return `graph` with a relay population (its output is its input) after each input, and a mapping from inputs to these populations.
 
-    A relay is only differentiated if it follows a learnable connection, so a learnable connection of weight 1 leads to it. The relay of a
-    spike input fires at each input spike, with a derivative of 1, so that its readers still receive events.
+    The adjoint of a relay population's current is the gradient of the input. The connection to it has weight 1; it is learnable, because
+    only populations after learnable connections are differentiated. After a spike input, the relay population fires at each input spike,
+    with a derivative of 1, so that its readers still receive events.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -37,7 +38,7 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def input_relays(graph: Graph) -> dict[str, str]:
-    """Return the relay of each input of a graph from :func:`with_input_gradients`."""
+    """Return the relay population of each input of a graph from :func:`with_input_gradients`."""
     found: dict[str, str] = {}
     for name, _ in graph.of_type(Input):
         (link,) = graph.outgoing(name)
@@ -54,7 +55,7 @@ def _relay(given: Input) -> Population:
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
-    """Return `graph` with one output instead of those called `names`: their values at a step, flattened and concatenated."""
+    """Return `graph` with one output instead of the outputs `names`: their values at each step, flattened and concatenated."""
     made = graph.copy()
     whole = made.add(fresh_name(made, "outputs"), Concat())
     for number, name in enumerate(names):

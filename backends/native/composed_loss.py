@@ -15,6 +15,7 @@ _STEPS = {
     "max": ("step_of_maximum", "First step with the maximum."),
     "first_spike": ("first_spike", "First step with a spike; the last step if there is none."),
 }
+"""Statistic -> C++ function that returns its step, and the function's comment."""
 
 
 def composed_context(loss: Composed) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def composed_context(loss: Composed) -> dict[str, Any]:
 
 
 def target_setup(loss: Loss | None, classes: int) -> str:
-    """Return the statement that registers the targets of a loss; by default they are one of `classes` classes per sample."""
+    """Return the statement that registers the targets of a loss: one of `classes` classes per sample, or those of a composed loss."""
     if isinstance(loss, Composed) and not loss.plain_targets:
         return f"add_targets({target_form(loss)});"
     return f"add_labels({classes});"

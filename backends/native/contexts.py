@@ -17,7 +17,7 @@ Context = dict[str, Any]
 def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str = "") -> Context:
     """Return the loss and its constants (``settings.hpp``), and the equations of the optimiser (``optimizer.hpp``).
 
-    `holder` is that of :func:`~snnc.backends.codegen.updates.printed_rule`.
+    See :func:`~snnc.backends.codegen.updates.printed_rule` for `holder`.
     """
     return {
         "loss": None if loss is None else loss.name,

@@ -150,5 +150,5 @@ class NativeEngine(ABC):
 
 
 def _initial_tensor(population: str, place: str) -> str:
-    """Return the ABI name of an initial value; `place` is a canonical state or an output buffer."""
+    """Return the ABI name of an initial value; `place` is the canonical name of a state, or an output buffer."""
     return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

@@ -1,4 +1,4 @@
-"""Float16 numbers of programs for the CPU and for GPUs, which store weights and states as float32 with the values of float16 numbers."""
+"""The float16 numbers of CPU and CUDA programs; weights and states are rounded to float16 but stored as float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def rounded_by_program(half: HalfOption | None, *, trains: bool) -> Halves:
-    """Return which of the chosen numbers the step program rounds: weights and states; backends round the others.
+    """Return the chosen numbers that the step program rounds: weights and states. Backends round the other numbers.
 
     Raises
     ------

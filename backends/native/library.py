@@ -111,7 +111,7 @@ class NativeSession:
         info = self._info(name)
         array = np.ascontiguousarray(values, dtype=info.dtype)
         if array.size != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the array {list(array.shape)}.")
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, but the array has {list(array.shape)}.")
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
 
     def set_events(self, name: str, begin: Array, ids: Array) -> None:
@@ -132,7 +132,7 @@ class NativeSession:
         """Call the function of the ABI that copies a tensor from or to an address."""
         info = self._info(name)
         if elements != math.prod(info.shape):
-            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory at the given address {elements} elements.")
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, but the given memory has {elements} elements.")
         self._check(function(self._open(), name.encode(), ctypes.c_void_p(address), elements * info.dtype.itemsize))
 
     def get(self, name: str) -> Array:
@@ -156,7 +156,7 @@ class NativeSession:
         """Return counters and times of the session so far."""
         text = self._library.snnc_profile(self._open())
         if text is None:
-            raise NativeError(f"no profile: {self._message()}.")
+            raise NativeError(f"the emitted program returned no profile: {self._message()}.")
         found: dict[str, Any] = json.loads(text.decode())
         return found
 

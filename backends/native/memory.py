@@ -16,10 +16,11 @@ from snnc.backends.native.row_buffers import padded
 from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8
+"""Growing lists reserve 1 / ROOM_PART more memory than they need."""
 ROOM: Final = 1 + 1 / ROOM_PART
 """Reserved size of a growing list relative to its contents."""
 BUSY: Final = 2.0
-"""Assumed activity of the busiest block of steps relative to that of the whole sequence."""
+"""Assumed activity of the busiest block of steps, relative to the activity in the whole sequence."""
 BLOCK_ROWS: Final = 512
 """Rows of deltas that a block of steps should have (``CpuSession::block_length``)."""
 FEW_STEPS: Final = 4
@@ -90,7 +91,7 @@ class Needs:
     lists
         Lists of nonzero values.
     events
-        Lists that a thread transposes for a block of steps, by name, and bytes per entry.
+        Names of the lists that a thread transposes for a block of steps, and bytes of a transposed entry.
     blocks
         Whether steps run in blocks.
     shares
@@ -148,7 +149,7 @@ class ObservedActivity:
     dense: Collection[str] = ()
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return this activity merged with that of another sequence, whose `shares` contain no inputs stored as rows."""
+        """Return this activity merged with the `shares` of another sequence, from which inputs stored as dense rows are missing."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
@@ -160,7 +161,7 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step with a given segment length; of a run if the project does not train.
+    """Return the predicted bytes of a training step with a given segment length, or of a run if the project does not train.
 
     Parameters
     ----------

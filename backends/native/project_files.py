@@ -78,7 +78,7 @@ def _templates() -> Environment:
 
 
 def runtime_files(target: str, training: Collection[str]) -> list[str]:
-    """Return the plain sources of a target, without those of losses and those in `training`."""
+    """Return the plain source files of a target, except losses and the files in `training`."""
     folder = files("snnc.templates") / target / "runtime"
     names = sorted(file.name for file in folder.iterdir() if file.is_file())
     return [name for name in names if name not in training and not name.startswith("loss_")]

@@ -92,7 +92,7 @@ class SequenceEngine(NativeEngine):
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes, each counted once for all its readers, and of updates that loss scaling skipped."""
+        """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
         counted = "dropped_spikes" in self.session.tensors
         skipped = {SKIPPED: int(self.session.get(SKIPPED)[0])} if SKIPPED in self.session.tensors else {}
         return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0, **skipped}
@@ -152,7 +152,7 @@ class SequenceEngine(NativeEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
-        """Set the inputs of a training step; before the first one, run them forward if the memory bound depends on the activity."""
+        """Set the inputs of a training step. If the memory bound depends on the activity, first observe it in a forward run."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
@@ -174,7 +174,7 @@ class SequenceEngine(NativeEngine):
         self._segments = {}
 
     def _depends_on_activity(self, steps: int, batch: int) -> bool:
-        """Whether no activity has been observed yet and the bound may or may not be met, depending on it."""
+        """Return whether the highest activity would exceed the memory bound, and no activity has been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self.activity.shares:
             return False
         most = busiest(Needs.of(self.description))

@@ -72,7 +72,7 @@ class SequenceStorage:
     program
         The step program.
     pooled
-        Pooling windows of the maximum after each convolution that has no other reader.
+        Connection of a convolution -> windows of the max pooling that is the only reader of its result.
     precision
         Precision of the histories for the backward pass, and of the dense weights that connections read.
     half
@@ -106,7 +106,7 @@ class SequenceStorage:
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs read by products whose input gradient reaches only few neurons: buffer -> (population, canonical output)."""
+        """Outputs read by products whose input gradient reaches only few neurons: buffer -> (population, canonical name of the output)."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
         # Most gradients that a maximum returns are 0: skipping them costs less than listing neurons.
@@ -128,7 +128,7 @@ class SequenceStorage:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Bytes of a checkpoint per sample: states, and earlier values that are read later."""
+        """Bytes of a checkpoint per sample: states, and values of earlier steps that later steps read."""
         found = 0
         for op in self.program.forward:
             if isinstance(op, NeuronStep):

@@ -142,7 +142,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
     """Emits, builds and loads a Poplar program, which runs on the emulator if the machine has no IPU."""
 
     def runs(self, target: str) -> bool:
-        """Return True: any name that no other backend recognises is that of a machine or of its file."""
+        """Return True: any name that no other backend recognises is the name of a machine or the path of its TOML file."""
         del target
         return True
 

@@ -79,6 +79,7 @@ CONSTANTS: Final = (
     ),
 )
 """Constants shared by the program and the planner, printed into ``constants.hpp``."""
+# docs/decisions/0001-poplar-program.md describes the supersteps F1, F2, B1, …
 GROUPS: Final = {
     "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
     "relays_forward": (
@@ -141,7 +142,7 @@ def _templates(instruction_bytes: int) -> Environment:
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return names and values of the constants with the size of a codelet, for the emulator; instructions have `each` bytes."""
+    """Return the constants (name, bytes) from which the emulator reads the size of a codelet's code; `each`: bytes of an instruction."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -217,7 +218,7 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def _printed(vertex: VertexSpec) -> Body:
-    """Return the context of the template named after the vertex."""
+    """Return the data of the template with the vertex's name."""
     return {"template": vertex.name, "vertex": vertex}
 
 

@@ -21,9 +21,9 @@ _Result = TypeVar("_Result")
 _BATCHES: Final = "batches"
 """Setting of the ABI: the number of earlier batches whose gradients are stored for the update of the next batch."""
 _GATHER: Final = "gather"
-"""Setting of a program whose update is separate from the gradients."""
+"""Setting of the ABI: the part of an update that the next call runs; only if gradients and update are separate programs."""
 _KEEP: Final = -1
-"""Value of the setting for a batch that stores its gradients without an update."""
+"""Value of the setting :data:`_BATCHES` for a batch that stores its gradients without an update."""
 _KEPT: Final = "_kept"
 """Suffix of the names of stored gradients."""
 
@@ -84,7 +84,7 @@ class PoplarEngine(NativeEngine):
         return found, {about["id"]: self._moments(about) for about in measured}
 
     def _moments(self, about: Mapping[str, Any]) -> Moments:
-        """Merge the moments of blocks with the same neurons and other samples (Chan, Golub & LeVeque 1983, DOI 10.2307/2683386)."""
+        """Merge the moments of blocks that have the same neurons but different samples (Chan et al. 1983, DOI 10.2307/2683386)."""
         neurons, begin, parts = math.prod(about["shape"]), 0, self.session.get(about["tensor"]).astype(np.float64)
         mean, squares, count = (np.zeros(neurons) for _ in range(3))
         for first, width, samples in about["blocks"]:
@@ -169,7 +169,7 @@ class PoplarEngine(NativeEngine):
             self._expect(0)
 
     def _gathered(self, step: Gather, run: Callable[[], _Result]) -> _Result:
-        """Call `run`, a training step or a run that performs only `step` of an update."""
+        """Call `run`; the program performs only `step` of an update."""
         self.session.set(_GATHER, np.array([step], dtype=np.int32))
         try:
             return run()

@@ -1,4 +1,4 @@
-"""Properties of a target with which the host program opens a device, and which the emulator uses to count cycles and bytes."""
+"""Properties of a target that the host program passes to the device; the emulator counts cycles and bytes with them."""
 
 from __future__ import annotations
 

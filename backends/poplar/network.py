@@ -1,4 +1,7 @@
-"""A step program and its plan, cross-referenced for the emitter."""
+"""A step program and its plan, cross-referenced for the emitter.
+
+docs/reference/terms.md explains the terms of tile machines: relay, bus, window, block, replica, stage.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,25 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 @dataclass(frozen=True)
 class Store:
-    """The store in the relays of a source: the source's buffer, its buses, and the number of events stored per step (`stored`)."""
+    """The memory in which the relays of a source store its values.
+
+    Attributes
+    ----------
+    buffer, owner
+        Buffer of the source, and id of its population or input.
+    width
+        Number of its neurons.
+    kind
+        ``"events"`` or ``"values"``.
+    buses
+        Its buses.
+    stored
+        Number of events stored per sample and step.
+    before
+        Whether there is a slot for a given value before step 0.
+    static, external
+        Whether the source has the same values at all steps, and whether it is an input.
+    """
 
     buffer: str
     owner: str
@@ -48,7 +69,6 @@ class Store:
     buses: tuple[BusPlan, ...]
     stored: int
     before: bool
-    """Whether it has a slot before step 0, for a given initial value."""
     static: bool
     external: bool
 
@@ -69,7 +89,7 @@ class Store:
 
     @property
     def drops_support(self) -> bool:
-        """Whether a step may have more neurons that receive a gradient than the store has room for."""
+        """Whether a step may have more neurons that receive a gradient than the store can contain."""
         return self.with_support and self.stored < self.width
 
     @property
@@ -150,7 +170,7 @@ class PoplarNetwork:
 
     @cached_property
     def forward_stages(self) -> Mapping[str, int]:
-        """Stages in the forward pass."""
+        """Stage of every population and input in the forward pass; it differs from :attr:`stages` only if the pass is fused."""
         if not self.fused:
             return self.stages
         names = [p.id for p in self.plan.populations]
@@ -306,7 +326,7 @@ class PoplarNetwork:
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
-        """Return the kind of a unit of a source's masks: a value of the C++ enumeration ``Mask``."""
+        """Return the layout of a source's masks (bits for spikes and gradients of neurons): a value of the C++ enumeration ``Mask``."""
         placed = next(p for p in self.plan.populations if p.id == store.owner)
         return (
             "SPIKES"
@@ -317,7 +337,7 @@ class PoplarNetwork:
         )
 
     def mask_unit(self, store: Store) -> int:
-        """Return the words of a unit of a source's masks."""
+        """Return the number of words in a unit of a source's masks."""
         return 2 if self.mask_kind(store) == "PAIRS" else 1
 
     def last_step(self, bus: BusPlan) -> int:
@@ -403,12 +423,15 @@ class PoplarNetwork:
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Check that, in order, blocks cover the neurons of a replica, groups of blocks its samples, and replicas all samples.
+    """Check that blocks cover everything once, in order.
+
+    In each replica, the column groups must cover all neurons, and the blocks of each column group must cover the samples of the replica.
+    The replicas must cover the batch.
 
     Raises
     ------
     PlanMismatchError
-        The blocks do not cover them.
+        The blocks do not cover the neurons and samples once, in order.
     """
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None

@@ -1,4 +1,4 @@
-"""Template data of the emitted program: codelets with their fields, variables, loops that add vertices, statements."""
+"""Data that the templates of a Poplar program print: codelets with their fields, variables, loops that add vertices, statements."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def _field_kind(spec: FieldSpec) -> FieldKind:
 
 @dataclass(frozen=True)
 class Codelet:
-    """A class of ``codelets.cpp``."""
+    """A class of ``codelets.cpp``: its template, a comment (`title`), its fields, and template data (`body`).
+
+    `serves` lists the populations and buses that use it.
+    """
 
     name: str
     template: str
@@ -93,7 +96,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class VertexLoop:
-    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex."""
+    """Emitted loop ``for (item : range)`` that adds vertices of a codelet; without a range, a single vertex.
+
+    `tile` and the values of `fields` are C++ expressions that may use the item.
+    """
 
     comment: str
     item_type: str
@@ -119,7 +125,11 @@ ONCE: Final[Items] = ("", "", "")
 
 @dataclass
 class Assembly:
-    """Collects the parts of a program; codelets with equal structure are stored once."""
+    """Collects the parts of a program; codelets with equal structure are stored once.
+
+    `tensors`, `start` and `refresh` are statements of the C++ function ``add_tensors``: they add tensors for the host; inputs and initial
+    states; and copies of parameters that are made after a change. `loops` are grouped by section.
+    """
 
     codelets: list[Codelet] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -196,7 +206,7 @@ class Assembly:
     def add(
         self, group: str, comment: str, items: Items, compute_set: str, vertex: VertexSpec, values: Mapping[str, object], tile: str = ""
     ) -> None:
-        """Add a vertex for each item to the section `group`, on `tile` or on its own tile; `values` are as for :func:`connected`."""
+        """Add a vertex for each item to the section `group`, on `tile` or on the item's tile; `values` are as for :func:`connected`."""
         place, fields = tile or f"{items[1]}.tile", connected(vertex, values)
         self.loop(group, VertexLoop(comment, *items, compute_set, class_name(vertex), place, fields))
 

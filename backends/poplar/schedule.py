@@ -1,4 +1,4 @@
-"""Clocks, the parameter update, and the programs that run the compute sets."""
+"""Emitted code that runs the compute sets in order: iteration counters (clocks), and Poplar programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from snnc.backends.poplar.vertices.statistics import MOMENTS
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "passes", "external", "operation"]
-"""Owner of the update of parameters: the program; a separate program, after several passes; a caller that sends the adjoint of the output;
+"""What updates the parameters: the training step; a separate program, after several passes; a caller that sends the adjoint of the output;
 or PyTorch around a PopART operation."""
 
 
@@ -68,7 +68,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 
 
 def _fused(net: PoplarNetwork) -> Body:
-    """Return the iterations of a fused forward pass, in which relays read separate counters, and these counters."""
+    """Return the number of iterations of a fused forward pass (relays and neurons share a superstep), and the counters on relay tiles."""
     return {
         "number": net.forward_iterations,
         "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],
@@ -77,7 +77,7 @@ def _fused(net: PoplarNetwork) -> Body:
 
 
 def _sums(net: PoplarNetwork, kind: Kind, *, shared: bool) -> list[str]:
-    """Return the C++ programs from the private gradients to the update, or to the sums for a caller, in order."""
+    """Return the C++ programs that sum the private gradients and, unless a caller does so, update the parameters."""
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     found = [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
     if kind != "training":

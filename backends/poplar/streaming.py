@@ -1,6 +1,6 @@
 """Emitted code for streaming memory: the arrays of a row, the row number, and the statements that copy a row.
 
-A row contains either the initial states of one segment or its history. A vertex and a copy advance the row number, as for iterations.
+A row contains either the initial states of one segment or its history. A vertex computes the next row number, and a copy stores it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
-"""Compute sets that advance the row number."""
+"""Compute sets that compute the next and the previous row number."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 COPIES: Final = {NEXT_ROW: "MS row number", ROW_BEFORE: "ML row number"}
-"""Names of the copies of the new row number, which belong to the same phases as these compute sets."""
+"""Compute set -> name of the copy that follows it in the profile."""
 ROW: Final = "remote_row"
 
 
 def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the arrays of a row, and the vertices that advance the row number."""
+    """Add the arrays of a row, and the vertices that compute row numbers."""
     if not net.plan.segments.rows:
         return
     for name in (ROW, f"{ROW}_after"):
@@ -43,7 +43,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """Return the C++ programs that advance the row number."""
+    """Return the C++ programs that run `compute_set` and store the new row number."""
     return f'Execute({compute_set}), Copy({ROW}_after, {ROW}, false, "{COPIES[compute_set]}")'
 
 

@@ -34,7 +34,7 @@ class PopTorchOptions(TileOptions):
     drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
-        """Return the options of a plan for a part of a different program."""
+        """Return the options of a plan that is embedded in another program."""
         return replace(super().for_plan(), embedded=True, operation=True)
 
 
@@ -56,7 +56,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
 
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
-        """Insert relays after the inputs whose gradient is returned."""
+        """Insert a relay population after each input whose gradient is returned."""
         from snnc.backends.native.adjoint import with_input_gradients
 
         ready = super().prepare(graph, options)
@@ -108,7 +108,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
-        """Map the program onto tiles; relays of inputs store the adjoints of their inputs."""
+        """Map the program onto tiles; the relay populations of inputs store the adjoints of their currents."""
         from snnc.backends.native.adjoint import input_relays
 
         if options.input_gradients:

@@ -1,4 +1,7 @@
-"""Build of the PopART substitute, and of custom operations against it; results are cached by content."""
+"""Build of snnc's substitute for PopART, which runs custom operations on the emulator, and of custom operations against it.
+
+Results are cached by content.
+"""
 
 from __future__ import annotations
 

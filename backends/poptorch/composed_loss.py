@@ -25,6 +25,7 @@ HELPERS: Final[Mapping[str, str]] = {
 }
 """Python definitions of functions of the equation language; they accept numbers and tensors."""
 _OF_TWO: Final = ("min", "max", "gt", "ge", "where")
+"""Functions whose definitions call ``_both``, which converts two arguments to tensors."""
 
 
 def composed_context(loss: Composed, steps: int) -> Body:

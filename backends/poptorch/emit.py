@@ -32,13 +32,14 @@ from snnc.compiler.lowering.window_values import window_parameters
 DOMAIN: Final = "snnc"
 """Domain of emitted operations."""
 PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
+"""C++ files of a Poplar project, without endings, that a package also contains."""
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
     **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
     "codelets.cpp": "poplar/codelets.cpp",
 }
-"""Sources that the Poplar backend also emits."""
+"""All sources that the Poplar backend also emits -> their templates."""
 OWN: Final = (
     "views.hpp",
     "operation_graph.hpp",
@@ -50,9 +51,13 @@ OWN: Final = (
     "README.txt",
     "train.py",
 )
+"""Other files of every package."""
 TRAINED: Final = ("train_popdist.py",)
+"""Additional files of packages that train."""
 PACKAGE: Final = "spiking_network"
+"""Name of the emitted Python package."""
 MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
+"""Modules of the Python package."""
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:

@@ -104,7 +104,7 @@ class PopTorchEngine:
             self._values[name] = np.array(value, dtype=np.float32).reshape(self._values[name].shape)
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes, each counted once for all its readers."""
+        """Return the number of dropped spikes; a spike with several readers is counted once."""
         return {"dropped_spikes": self._dropped}
 
     def close(self) -> None:

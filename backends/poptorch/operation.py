@@ -1,4 +1,4 @@
-"""The custom operation: its inputs and outputs, and the network, whose backward pass begins with the gradient of a record."""
+"""The custom operation of a package: its inputs, outputs and network; its backward pass starts from the gradient of an output."""
 
 from __future__ import annotations
 
@@ -149,13 +149,13 @@ class PopartOperation:
 
     @cached_property
     def relays(self) -> Mapping[str, str]:
-        """Relay -> input, for the relays that store the adjoint of their input."""
+        """Relay population -> input, for the relay populations that store the adjoint of an input."""
         shown = {p.id for p in self.program.populations if p.shown} if self.plan.training else set()
         return {c.target: c.source for c in self.program.connections if c.target in shown}
 
     @cached_property
     def with_gradient(self) -> Mapping[str, str]:
-        """Input -> relay, for the inputs whose gradient is returned; static inputs have none."""
+        """Input -> relay population, for the inputs whose gradient is returned; static inputs have no gradient."""
         static = {i.id for i in self.inputs if i.static}
         return {source: relay for relay, source in self.relays.items() if source not in static}
 
@@ -204,7 +204,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """Read the gradient of the record that the loss reads from an input of the operation."""
+    """Add an input of the operation: the gradient of the output that the loss reads."""
     output = operation.loss_output
     assert output is not None, "training needs a loss"
     population = population_of(operation.net, output)

@@ -1,4 +1,7 @@
-"""Execution of PopART custom operations on the emulator, one at a time, with NumPy arrays as inputs and outputs."""
+"""Execution of PopART custom operations through snnc's substitute for PopART, which runs them on the emulator.
+
+Operations run one at a time, with NumPy arrays as inputs and outputs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ KINDS: Final = ("in", "out", "gradient")
 
 @dataclass(frozen=True)
 class GradientInput:
-    """An input of a gradient operation: input `number`, output `number`, or the gradient of that output, of the forward operation."""
+    """An input of a gradient operation: input or output `number` of the forward operation, or the gradient of output `number`."""
 
     kind: str
     number: int
@@ -92,7 +95,7 @@ class RunningOperation:
 
 
 class GradientOperation(RunningOperation):
-    """The gradient operation: the origin of its inputs, and the forward input to which each output belongs."""
+    """The gradient operation of a forward operation."""
 
     @property
     def sources(self) -> tuple[GradientInput, ...]:

@@ -1,6 +1,6 @@
-"""Batch normalisations in a package: the operation computes the statistics of a batch, and PyTorch stores the running ones.
+"""Batch normalisations in a package: the operation computes the statistics of a batch, and PyTorch stores the running statistics.
 
-The passes are those of :mod:`snnc.backends.training.updates.normalising`, but here they are all in one operation and in its gradient.
+The passes of an update are described in :mod:`snnc.backends.training.updates.normalising`; here, one operation and its gradient run them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SH
 
 @dataclass(frozen=True)
 class PackagedNorm:
-    """A normalisation of a package, and the output that its blocks measure."""
+    """A normalisation of a package, and the output for which tiles compute moments (mean and squared deviations)."""
 
     layer: NormLayer
     output: OutputInfo

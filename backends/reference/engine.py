@@ -52,7 +52,7 @@ class ReferenceEngine:
         self._masks = masks_of(program)
         self._watched = {p.id for p in program.populations if p.label in watched(program)}
         self._adjoints: dict[str, Array] = {}
-        """Adjoints of the currents of watched populations at all steps of the last backward pass."""
+        """``d_<id>`` -> adjoints of the current at all steps of the last backward pass, for populations of :func:`watched`."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -200,7 +200,7 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return the number of dropped spikes, each counted once for all its readers, and of updates that loss scaling skipped."""
+        """Return the number of dropped spikes (a spike with several readers counts once), and of updates that loss scaling skipped."""
         scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
         skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
         return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}

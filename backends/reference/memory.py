@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import Buffer, StepProgram
 from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_returns
@@ -21,7 +21,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_r
 class SequenceArrays:
     """Arrays of one sequence, by the names of the program's buffers.
 
-    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n]; parameters keep their shape.
+    Buffers of lifetime "sequence" are [T, B, n] (states [T + 1, B, n]), those of lifetime "step" [B, n]; parameters keep their shape.
     """
 
     program: StepProgram
@@ -105,7 +105,7 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
         The sequence needs more memory than the machine has.
     """
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = machine_memory()
     if needed > available:
         raise MemoryNeededError(
             f"{program.name!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; this machine has "

@@ -19,7 +19,7 @@ from snnc.compiler.neurons.interpret import evaluate
 
 @dataclass
 class OptimizerState:
-    """Moments of all parameters, and the number of updates so far."""
+    """Moments of all parameters, and the number of updates so far (`count`)."""
 
     optimizer: Optimizer
     count: int = 0

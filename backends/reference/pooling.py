@@ -23,7 +23,7 @@ def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Arr
 
 
 def pool_gradient(d_y: Array, x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:
-    """Return the adjoint of :func:`pool` at `x`; that of a maximum goes to the first of equal values."""
+    """Return the adjoint of :func:`pool` at `x`; for a maximum, the first of equal values receives it."""
     adjoint = d_y.reshape(len(d_y), windows.channels, *windows.output)
     if kind == "average":
         adjoint = adjoint / _divisors(windows, count_padding, x)
@@ -63,7 +63,7 @@ def reduce(x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> A
 
 
 def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
-    """Return the adjoint of :func:`reduce` at `x`; that of a maximum goes to the first of equal values."""
+    """Return the adjoint of :func:`reduce` at `x`; for a maximum, the first of equal values receives it."""
     values = _outer_and_reduced(x, shape, axes)
     shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
     given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)

@@ -1,4 +1,4 @@
-"""Protocols of engines: a few operations on arrays in canonical form, on which :class:`snnc.backends.session.BackendSession` is built."""
+"""Protocols of engines: the operations of a loaded network that :class:`snnc.backends.session.BackendSession` calls."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ class AdjointEngine(Engine, GradientEngine, Protocol):
     """An engine of fixed steps and samples whose program has an ``ExternalLoss``: the caller computes the loss."""
 
     def run_backward(self, adjoint: Array) -> None:
-        """Run backward from the last :meth:`forward`; `adjoint` [T, B, n] is that of the output that the loss reads."""
+        """Run backward from the last :meth:`forward`; `adjoint` is the adjoint of the output that the loss reads: [T, B, n]."""
 
     def adjoint_of(self, tensor: str) -> Array:
-        """Return [T, B, n], the adjoint of the current of a relay of the ``ExternalLoss``."""
+        """Return the adjoint of the current of a relay population that the ``ExternalLoss`` names: [T, B, n]."""
 
 
 @runtime_checkable
@@ -133,8 +133,11 @@ class PrefetchingEngine(Protocol):
         """Whether offering batches saves time."""
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """Offer the batch after the next one, for training if `target` is given. If that batch later runs with exactly the same
-        objects, the engine uses their values at the time of the offer. Any other batch may run instead."""
+        """Offer the batch after the next one, for training if `target` is given.
+
+        If that batch later runs with exactly the same objects, the engine uses their values at the time of the offer. Any other batch may
+        run instead.
+        """
 
 
 def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
@@ -190,12 +193,12 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, first: int = 0) -> float:
         """Sum the gradients of `parts` without an update; return the loss.
 
-        The loss is the mean over `samples` samples. If `parts` contain fewer, only the share of these in the mean is returned. `first` is
-        the position of their first sample in the batch of the update.
+        The loss is the mean over `samples` samples; if `parts` contain fewer samples, the result is their contribution to this mean.
+        `first` is the position of their first sample in the batch of the update.
         """
 
     def keep_gradients(self, share: float, *, last: bool) -> None:
-        """Add `share` of the gradients to those kept for the next update; after the `last` ones, the gradients are the sum.
+        """Add the gradients, times `share`, to those kept for the next update; with `last`, the sum then replaces the gradients.
 
         Engines of one batch size need a program that :func:`accumulates`; `share` is then 1 / number of batches.
         """
@@ -207,7 +210,7 @@ class SplitEngine(Engine, GradientEngine, Protocol):
         """Make one update from the summed gradients."""
 
     def adjoint_of(self, tensor: str) -> Array:
-        """Return the adjoint of the current of a watched population, ``d_<id>``, in the last part: [T, B, n]."""
+        """Return an adjoint of currents in the last part, [T, B, n]; `tensor` is ``d_<id>`` of a population that stores it."""
 
 
 @runtime_checkable
@@ -215,12 +218,12 @@ class RepeatingEngine(Protocol):
     """An engine that can repeat the backward pass of its last sequence after a change of parameters that only this pass reads."""
 
     def gather_again(self, samples: int) -> float:
-        """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, a part of `samples`; return its loss."""
+        """Run backward again for the last part of :meth:`SplitEngine.gather_parts`, and replace its gradients; return its loss."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean of each value of an output over samples and steps, the sum of its squared distances from the mean, and their number."""
+    """Mean of each neuron of an output over samples and steps, and sum of squared distances from it (`squares`), of `count` values."""
 
     mean: Array
     squares: Array

@@ -63,11 +63,11 @@ class Events:
             raise EventsError(
                 f"an event has the id {int(ids.max() if ids.max() >= size else ids.min())}; the {size} neurons have ids from 0."
             )
-        behind = ids[1:] <= ids[:-1]
+        unordered = ids[1:] <= ids[:-1]
         inner = begin[(begin > 0) & (begin < len(ids))]
-        behind[inner - 1] = False
-        if behind.any():
-            row = int(np.searchsorted(begin, int(np.argmax(behind)) + 1, side="right")) - 1
+        unordered[inner - 1] = False
+        if unordered.any():
+            row = int(np.searchsorted(begin, int(np.argmax(unordered)) + 1, side="right")) - 1
             raise EventsError(f"row {row} of the events has an id twice, or not in ascending order; events are spikes, 0 or 1.")
         object.__setattr__(self, "begin", np.ascontiguousarray(begin, np.uint64))
         object.__setattr__(self, "ids", np.ascontiguousarray(ids, np.uint32))

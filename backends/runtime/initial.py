@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 from snnc.compiler.losses.weight_rounding import nearest
 
 
-def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
+def initial_states(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Return initial values as (population id, state or output buffer) -> [B, n].
 
     `given` maps names of states in the model to numbers, or to arrays for one sample or for all samples.
@@ -72,7 +72,7 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Return the state and the output buffer, if any, that contain the value `name`: a state's internal name, or a port of the model."""
+    """Return the state and the output buffer that contain the value `name`, an internal name of a state or a port of the model."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

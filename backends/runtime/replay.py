@@ -60,7 +60,7 @@ class StepReplay:
         """
         t = len(self._given)
         if t == self._steps:
-            raise NoStepwiseError(f"all {t} steps that the program was compiled for have run; reset(), or compile with more steps.")
+            raise NoStepwiseError(f"all {t} steps that the program was compiled for have run; call reset(), or compile with more steps.")
         self._given.append(inputs)
         missing = (self._engine.batch or self._batch) - self._batch
         whole = {id_: np.stack([given[id_] for given in self._given]) for id_ in inputs}

@@ -41,7 +41,7 @@ def compiler() -> list[str]:
     from snnc.compiler.errors import ToolMissingError
 
     raise ToolMissingError(
-        "no C++ compiler on this machine: the emulator looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
+        "no C++ compiler on this machine: snnc looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
         "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
     )
 
@@ -112,9 +112,10 @@ def common_flags(command: Sequence[str]) -> list[str]:
 
 
 def linker_flags(command: Sequence[str]) -> list[str]:
-    """Return the flags with which a compiler links fastest: gold links a project in half the time of the usual linker.
+    """Return the flag that selects the linker gold, which links a project in half the time of the usual linker.
 
-    Only for a compiler for this machine that is called by its own name: a cross compiler or zig has its own linker.
+    Return no flag if gold is not installed, or if the command has a different name than this machine's compilers: a cross compiler or zig
+    has its own linker.
     """
     plain = len(command) == 1 and Path(command[0]).name in NATIVE_NAMES
     return ["-fuse-ld=gold"] if plain and shutil.which("ld.gold") else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ FIXED_LEVEL: Final = "-O1"
 """Optimisation flag of sources that are compiled once for all projects."""
 FIRST: Final = "first.hpp"
 """Source file that includes the headers to precompile."""
+_INCLUDE: Final = re.compile(rb'#include "([^"\n]+)"')
 
 
 def headers_of(folder: Path) -> dict[str, bytes]:
@@ -26,11 +28,11 @@ def included(source: bytes, headers: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the contents, by name, of the project's headers that a source includes directly or indirectly."""
     waiting, found = [source], {}
     while waiting:
-        text = waiting.pop()
-        for name, content in headers.items():
-            if name not in found and f'#include "{name}"'.encode() in text:
-                found[name] = content
-                waiting.append(content)
+        for included_name in _INCLUDE.findall(waiting.pop()):
+            name = included_name.decode(errors="replace")
+            if name in headers and name not in found:
+                found[name] = headers[name]
+                waiting.append(headers[name])
     return found
 
 

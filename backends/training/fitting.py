@@ -294,8 +294,8 @@ class Stop:
 def stoppable(enabled: bool) -> Iterator[Stop]:
     """Record signals while the block runs; if it ends normally, the recorded signal then has its usual effect.
 
-    Nothing is recorded unless `enabled`, nor outside the main thread, where Python receives no signals. Ignored signals stay
-    ignored.
+    Nothing is recorded if `enabled` is False, or outside the main thread, because only that thread receives signals. Ignored signals
+    stay ignored.
     """
     stop = Stop()
     if not enabled or threading.current_thread() is not threading.main_thread():

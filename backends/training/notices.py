@@ -10,15 +10,15 @@ from typing import Final
 from snnc.compiler.ir.step_program import StepProgram
 
 _CODES: Final = "SNNC-W27"
-"""Prefix of the assumptions that concern training."""
+"""Prefix of the codes of assumptions about training."""
 
 
 class TrainingDiffers(UserWarning):
-    """Training differs in some respect from that in the framework of the model."""
+    """Training differs from training in the framework that the model comes from."""
 
 
 def differences(program: StepProgram) -> list[str]:
-    """Return the assumptions about a network that concern its training."""
+    """Return the assumptions about the training of a network."""
     return [text for text in program.assumptions if text.startswith(_CODES)]
 
 

@@ -45,12 +45,12 @@ class BatchSchedule:
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
-    """Return the samples per update; an engine of one batch size runs `accumulate` batches for it.
+    """Return the number of samples per update; an engine compiled for one batch size runs `accumulate` batches in each update.
 
     Raises
     ------
     BatchSizeError
-        The engine needs another number, or there are fewer samples.
+        The engine needs a number other than `wanted`, or `count` is less than one update.
     """
     if wanted is not None:
         check_count("batch", wanted, 1)
@@ -68,7 +68,7 @@ def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int =
 
 
 def update_size(batch: int, accumulate: int) -> int:
-    """Return the samples per update, made from `accumulate` batches."""
+    """Return the number of samples in an update of `accumulate` batches."""
     check_count("accumulate", accumulate, 1)
     return batch * accumulate
 

@@ -17,6 +17,7 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 
 ROUNDS: Final = 7
+"""Default number of turns of each engine."""
 
 
 def run_suite(
@@ -27,7 +28,7 @@ def run_suite(
     report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
-    """Measure workloads one after the other; `found` is filled as they finish, so a failure loses only the rest.
+    """Measure workloads one after the other; the results in `found` are updated after each one, so that a failure loses only the rest.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def run_suite(
     requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()
     if number < 1 or not 1 <= used <= processors():
-        raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
+        raise BenchError(f"--rounds is {number} and --threads {used}; give 1 round or more, and 1 to {processors()} threads here.")
     found |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
         rows, left_out = measure(workload, requested, number, used, report)

@@ -1,4 +1,4 @@
-"""The interface of an engine, and the list of compared engines."""
+"""The compared engines (frameworks, and snnc in several modes), and the interface that each implements."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ GRAPHED: Final = "graphed"
 
 
 class BenchmarkEngine(Protocol):
-    """A model with its optimiser and one batch.
-
-    It is built from a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`, a mode and a variant.
-
-    The batch and the weights are on `device`: ``"cpu"`` or ``"cuda"``.
-    """
+    """A framework's training step: a model, its optimiser and one batch, on `device` (``"cpu"`` or ``"cuda"``)."""
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None: ...
 
@@ -38,22 +33,22 @@ class BenchmarkEngine(Protocol):
         ...
 
     def reset(self) -> None:
-        """Reset the weights to the problem's; the optimiser's moments may stay."""
+        """Reset the weights to those of the problem; the optimiser may keep its moments."""
         ...
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the comparison.
+    """One line of the comparison: an engine in one mode.
 
     Attributes
     ----------
     engine, mode
-        Names in the rows.
+        Names in the table; a mode is a kind of gradient, or a precision.
     module
-        The module with its class, ``ENGINE``.
+        The module that defines the class ``ENGINE``.
     variants
-        Variants of its training step; the fastest one on a workload is compared.
+        Variants of the training step; the fastest one on a workload is compared.
     note
         Differences from the framework's usual use, for the table.
     """
@@ -64,15 +59,15 @@ class Entry:
     variants: tuple[str, ...]
     note: str = ""
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Environment variables of the processes of some variants."""
+    """Environment variables of the processes, for some variants."""
     tolerance: float = TOLERANCE
-    """Tolerance of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
+    """Largest accepted relative error; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
     compiled: tuple[str, ...] = ()
-    """Variants with a slow compilation that the framework caches on disk, so that an untimed run in advance pays off."""
+    """Variants whose compilation is slow and is cached on disk; they run once before anything is timed."""
     precision: str = "float32"
-    """Format of the factors of products; rows are only compared within a precision."""
+    """Format of the factors of products; only rows of the same precision are compared."""
     alone: bool = False
-    """Whether its compiler times kernels on the device: its first step must then run alone there."""
+    """Whether the framework's compiler times kernels on the device, so that the first step must run alone there."""
 
     @property
     def exact(self) -> bool:
@@ -83,10 +78,11 @@ class Entry:
 _TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
+"""Modes of snnc: exact gradients; the same with inputs as events; gradients in a window; exact gradients in little memory."""
 EAGER: Final = "eager"
 """Mode of an additional row for snnTorch: without ``torch.compile``, as most programs run it."""
 ROUNDED: Final = 5e-2
-"""Largest difference from the exact numbers that bfloat16 may cause."""
+"""Largest accepted relative error of bfloat16 and float16."""
 ENTRIES: Final = (
     *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
     Entry(

@@ -1,4 +1,4 @@
-"""The check that an engine produces the expected numbers."""
+"""Check that the losses, gradients and weights of an engine agree with the expected ones."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 TOLERANCE: Final = 1e-4
 """Largest relative error of a loss, and of each gradient and weight (norm of the difference over norm)."""
 CHANGE: Final = 1e-3
-"""Largest relative error of the changes that Adam makes, compared with those computed from the engine's own gradients."""
+"""Largest relative error of the changes of weights, compared with the changes that Adam makes for the engine's own gradients."""
 WHOLE: Final = 1e-2
-"""Largest relative error of the loss at the timed size, where a neuron close to its threshold may spike in one engine only."""
+"""Largest relative error of the loss of the timed problem, in which a neuron close to its threshold may spike in one engine only."""
 WHOLE_ROUNDED: Final = 0.2
-"""As :data:`WHOLE`, below float32, where rounded currents move spikes: W3 (one sample) in float16 was off by 7 %, W1 by 0.2 %."""
+"""The same for precisions below float32, in which rounding moves more spikes: in float16 the loss of W3 was off by 7 %, of W1 by 0.2 %."""
 UPDATES: Final = 2
 """Number of compared training steps: Adam's first change of a weight does not depend on its betas, the second does."""
 
@@ -38,9 +38,9 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
 def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
     """Compare an answer with `expected`; return the largest difference as text, or "" if all numbers agree.
 
-    Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam. It is
-    checked with the engine's own gradients: if a gradient is nearly 0, its rounding determines the first change, and with it spikes of
-    the second step.
+    Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam: its
+    weights are compared with those that Adam computes from the engine's own gradients. The expected gradients of that step would differ,
+    because the rounding of gradients near 0 decides the first change of weights, and so the spikes of the second step.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     start
         The weights before the first step.
     tolerance
-        Tolerance of engines that round factors of products; otherwise :data:`TOLERANCE`.
+        Largest relative error; engines that round the factors of products need more than :data:`TOLERANCE`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])
@@ -72,7 +72,7 @@ def gradient_error(path: Path, expected: Expected) -> float:
 
 
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
-    """Compare the changes of weights with those of Adam for the same gradients."""
+    """Compare the changes of the weights with the changes that Adam computes from the engine's gradients."""
     for name in expected.gradients:
         gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
         reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]

@@ -25,10 +25,12 @@ from snnc.options.optimizers import parse_optimizer
 STEPS, BATCH = 16, 4
 """Time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""Smallest allowed distance of a membrane potential from the threshold and the end of the window: rounding of sums changes no spike."""
+"""Smallest allowed distance of a membrane potential from the threshold and from the end of the gradient window. Rounding errors of sums are
+smaller, so they change no spike."""
 GRID: Final = 2.0**-5
 """Spacing of the weights of hidden layers in the checked step."""
 SEEDS: Final = 60
+"""Maximum number of problems that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ def _with_coarse_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
     """Replace the weights by values for which 16-bit products move no spike.
 
     Weights of hidden layers become multiples of :data:`GRID` (of a larger power of two if the network's currents are larger), and biases
-    half of it, so currents up to eight standard deviations are exact in bfloat16 and none equals the threshold. Weights of the readout,
-    which does not spike, are cut to bfloat16.
+    plus or minus half of it. Currents up to eight standard deviations are then exact in bfloat16, and none equals the threshold. Weights
+    of the readout, which does not spike, are cut to bfloat16.
     """
     grid = GRID * 2.0 ** max(0, math.ceil(math.log2(problem.workload.drive / 0.5)))
 
@@ -121,7 +123,7 @@ def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
 
 
 def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
-    """Return the smallest distance of a membrane potential, minus the threshold, to one of `lines`."""
+    """Return the smallest distance of a membrane potential to one of `lines`, which are relative to the threshold."""
     memory = _run(program, problem, parameters, np.dtype(np.float64))
     return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
 
@@ -145,7 +147,7 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
 
 @dataclass(frozen=True)
 class WholeStep:
-    """Numbers of the first step of a whole problem, in single precision.
+    """Numbers of the first step of a timed problem, in single precision.
 
     Attributes
     ----------

@@ -17,7 +17,10 @@ Kind = tuple[str, str]
 
 
 def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str = "measured") -> str:
-    """Draw milliseconds of a step, peak memory, and time relative to snnc's exact mode, with logarithmic axes and a mark for each row."""
+    """Draw milliseconds of a step, peak memory, and time relative to snnc's exact mode, with logarithmic axes and a mark for each row.
+
+    `kind` is the note below the drawing: whether the numbers are measured.
+    """
     kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
     colours = _colours(kinds)
     panels = [

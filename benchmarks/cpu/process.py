@@ -22,7 +22,7 @@ SECONDS: Final = 600.0
 
 
 class Process:
-    """A running worker.
+    """A running worker: the process of one engine, which answers the requests of :mod:`snnc.benchmarks.cpu.worker`.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Process:
     device
         Device of the batch and the weights: ``"cpu"`` or ``"cuda"``.
     more
-        Further environment variables; they take precedence over those of :func:`environment` and of the variant.
+        Further environment variables, which replace those of :func:`environment` and of the variant.
     """
 
     def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu", more: Mapping[str, str] | None = None) -> None:

@@ -30,14 +30,26 @@ def mebibytes(megabytes: float) -> float:
 def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` cover all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
-    these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
-    process (None if unknown), ``joules`` the energy of the device per step (None if unknown). ``first_step_s`` is the time from the
-    weights to the end of the first step, including compilation (with the caches of the machine). ``loss`` is that of the first
-    step, ``activity`` spikes per hidden neuron and step, ``conditions`` hashes of weights and data with the activity of each layer
-    (of the reference: an engine whose loss differs has no row), ``precision`` the format of the products' factors,
-    ``gradient_error`` the largest relative error of a gradient in the checked step, ``gradient_cosine`` the cosine between the
-    engine's gradient and the exact one in the checked step.
+    Returns
+    -------
+    dict
+        ``ms_*``
+            Milliseconds of all timed steps. Steps are timed in turns; ``turn_ms`` is the median of each turn, and ``ms_spread`` the
+            difference between the slowest and the fastest turn.
+        ``peak_mb``, ``device_mb``
+            Peak memory, minus the resident memory after the framework was loaded; device memory of the process (None if unknown).
+        ``joules``
+            Energy of the device per step; None if unknown.
+        ``first_step_s``
+            Seconds from the weights to the end of the first step, including compilation (with the caches of the machine).
+        ``loss``
+            Loss of the first step.
+        ``activity``, ``conditions``
+            Spikes per hidden neuron and step, and hashes of weights and data with the activity of each layer, computed by the reference.
+        ``precision``
+            Format of the factors of products.
+        ``gradient_error``, ``gradient_cosine``
+            In the checked step: the largest relative error of a gradient, and the cosine between the engine's gradient and the exact one.
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -73,25 +85,25 @@ def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: flo
 
 
 def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` divided by that of snnc's row for the same workload and precision; None without such a row."""
+    """Return the value of `key` in row `one`, divided by its value in snnc's row for the same workload and precision, if there is one."""
     ours = _ours(rows, one)
     return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 
 
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two rows are for the same workload, density and precision (in files without one: float32)."""
+    """Return whether two rows have the same workload, density and precision, which is float32 in files that do not name it."""
     keys = (("workload", ""), ("density", 0.0), ("precision", "float32"))
     return all(a.get(key, default) == b.get(key, default) for key, default in keys)
 
 
 def _ours(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the row of snnc that `one` is compared with: mode exact, or the mode of the precision."""
+    """Return the row of snnc with which `one` is compared: that of mode exact, or of the mode named after the precision."""
     modes = ("exact", one.get("precision", "exact"))
     return next((r for r in rows if r["engine"] == "snnc" and r["mode"] in modes and same(r, one)), None)
 
 
 def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
-    """Return each turn's time of `one` divided by that of snnc's row (see :func:`relative_to_snnc`); empty if not timed together."""
+    """Return the time of `one` divided by snnc's for each turn; empty if the two rows were not timed together."""
     ours = _ours(rows, one)
     if ours is None or ours.get("group") != one.get("group") or not ours.get("turn_ms") or len(ours["turn_ms"]) != len(one["turn_ms"]):
         return []

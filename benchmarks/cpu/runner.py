@@ -1,4 +1,4 @@
-"""One engine during the measurement: its turns and their times."""
+"""One engine during the measurement. Engines take turns: each times a few training steps in a row, then the next engine does."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ from typing import Final
 from snnc.benchmarks.cpu.process import SECONDS, Process
 
 TURN_MS: Final = 100.0
-"""Approximate milliseconds of a turn; it times as many steps in a row as fit, as in a training loop."""
+"""Approximate milliseconds of a turn, which determine its number of steps."""
 MAX_STEPS: Final = 50
+"""Maximum number of timed steps in a turn."""
 WARM_MS: Final = 50.0
-"""Steps shorter than this are preceded by an untimed one, because threads and caches are cold after other engines' turns."""
+"""Milliseconds of a step below which a turn begins with an untimed step, because threads and caches are cold after other engines' turns."""
 
 
 @dataclass
 class EngineProcess:
-    """An engine that passed the check: its process and its measurements."""
+    """An engine that passed the check: its process and its measurements.
+
+    Attributes
+    ----------
+    process, loss, first_step_s
+        Its process, the loss of the first step, and the seconds to the end of that step.
+    ms, medians, step_ms
+        Milliseconds of all timed steps, the median of each turn, and the latest median.
+    peak_mb, device_mb, joules, gradient_error
+        See :func:`~snnc.benchmarks.cpu.rows.row`.
+    """
 
     process: Process
     loss: float

@@ -1,4 +1,4 @@
-"""One workload: every engine is checked, then timed in turns with the others."""
+"""Measure one workload: every engine is checked on a small problem, then timed in turns with the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Files:
-    """The files that the processes of a workload read, and the numbers that they must produce."""
+    """The timed problem of a workload and the small problem for the check, as files, and the numbers that engines must produce."""
 
     folder: Path
     check: Check
@@ -97,7 +97,7 @@ def named(workload: Workload, entry: Entry) -> dict[str, Any]:
 
 
 def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[EngineProcess | None, list[str]]:
-    """Check and time every variant; return the fastest with its process, and report why others are missing."""
+    """Check and time every variant; return the process of the fastest one, and the reasons why others failed."""
     best: EngineProcess | None = None
     reasons = []
     for variant in entry.variants:
@@ -117,7 +117,7 @@ def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[
 
 
 def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) -> EngineProcess:
-    """Start a process, check its numbers, build the whole problem and take some turns."""
+    """Start a process, check its numbers, build the timed problem and take some turns."""
     process = Process(entry, variant, threads)
     try:
         error = compare(process, files)
@@ -157,7 +157,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> float:
 
 
 def opened(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
-    """Build the whole problem and run two steps, the first one, compilation included, within `seconds`.
+    """Build the timed problem and run two steps; the build and the first step may take `seconds` together.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     entry = process.entry
     limit = WHOLE if entry.precision == "float32" else WHOLE_ROUNDED
     if not abs(first["loss"] - files.first.loss) <= limit * abs(files.first.loss):
-        raise ProcessError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
+        raise ProcessError(f"its numbers differ: the loss of the timed problem is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]
     return runner

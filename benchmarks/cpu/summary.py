@@ -1,4 +1,4 @@
-"""snnc relative to the other engines, a line for each workload and mode."""
+"""Compare snnc with the other engines, in one line for each workload and mode."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``workload``, ``density``, ``mode`` and ``precision``; the others have the same precision. ``times_snntorch``, ``times_eager`` and
-        ``times_best``: speed relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to the fastest framework,
-        ``best``; ``memory_of_best`` and ``memory_of_least``: peak memory over that of the fastest framework, and over the smallest,
-        ``least``. Without a framework to compare with, a value is None.
+        ``workload``, ``density``, ``mode``, ``precision``
+            Of snnc's row; the other frameworks have the same precision.
+        ``best``, ``least``
+            Names of the fastest other framework, and of the one with the smallest peak memory.
+        ``times_snntorch``, ``times_eager``, ``times_best``
+            Speed relative to snnTorch's fastest variant, to snnTorch without ``torch.compile``, and to ``best``.
+        ``memory_of_best``, ``memory_of_least``
+            Peak memory divided by that of ``best`` and of ``least``.
+
+        A value is None if there is no framework to compare with.
     """
     found = []
     for own in (row for row in rows if row["engine"] == "snnc"):

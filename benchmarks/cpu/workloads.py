@@ -17,7 +17,7 @@ THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
 MAX_CHECKED: Final = 512
-"""Neurons in the comparison of numbers for workloads of a single layer."""
+"""Maximum number of neurons when the numbers of a workload without a readout are checked."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of the gradient window in mode "window", relative to the threshold."""
 
@@ -46,7 +46,7 @@ class Workload:
     Attributes
     ----------
     name, density
-        As in the rows; `density` is the share of inputs that are 1.
+        Name in the tables, and share of inputs that are 1.
     steps, batch
         Number of time steps T, and of samples B.
     shape
@@ -77,7 +77,7 @@ class Workload:
         return f"{self.name.lower()}-{100 * self.density:g}"
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Return the shape before each layer and of the readout."""
+        """Return the shape of the input, and of the output of each hidden layer."""
         found = [self.shape]
         for layer in self.layers:
             if isinstance(layer, DenseLayer):
@@ -93,7 +93,7 @@ class Workload:
         return self.classes or self.shapes()[-1][0]
 
     def checked(self, steps: int, batch: int) -> Workload:
-        """Return the network for the comparison of numbers: with fewer steps and samples, and fewer neurons if there is no readout."""
+        """Return the network whose numbers are checked: with fewer steps and samples, and fewer neurons if there is no readout."""
         if self.classes:
             return self.small(steps, batch)
         few = min(MAX_CHECKED, self.shape[0])

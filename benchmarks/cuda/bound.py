@@ -1,4 +1,4 @@
-"""The bound of a training step on a GPU: bytes over bandwidth, operations over peak, dependent steps times the latency of a barrier.
+"""Lower bounds of the time of a training step on a GPU: by memory, by operations and by barriers between dependent steps.
 
 ``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, and a layer
 of N neurons with M inputs of activity a:
@@ -6,14 +6,15 @@ of N neurons with M inputs of activity a:
 ===================  ===========================================================================================================
 memory               the float32 batch, read once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
                      moments read and written, gradient read: 28 bytes each
-operations           each a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N;
-                     the backward product of a source that learns, B T M N (with an exact gradient every delta counts)
+operations           pairs of a multiplication and an addition: one per weight of a gathered row, forward and for the gradient, 2 B T a M N,
+                     and the backward product of a source that learns, B T M N, because an exact gradient needs every delta
 steps                2 T, forward and back, each one barrier of the whole grid
 ===================  ===========================================================================================================
 
-The bound is the largest of them. The table also has the time of a program that gathers the weight rows selected by events from L2: 8 B T
-a M N bytes, forward and for the gradient, over the bandwidth of L2. This is not a bound, because weights may be stored closer. A
-convolution's rows are its taps.
+The times are bytes over bandwidth, operations over peak rate, and steps times the latency of a barrier; the bound is the largest. The table
+also has the time of a program that gathers the weight rows selected by events from L2: 8 B T a M N bytes, forward and for the gradient,
+over the bandwidth of L2. This is not a bound, because weights may be stored closer. In a convolution, the row of an input value consists
+of the taps that read it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ USUAL_ACTIVITY: Final = 0.05
 
 @dataclass(frozen=True)
 class StepBound:
-    """Lower bounds of a training step in seconds, by memory, operations and steps, and the seconds for gathering rows from L2."""
+    """Lower bounds of a training step in seconds, by memory, operations and steps; `rows` are the seconds for gathering rows from L2."""
 
     memory: float
     operations: float

@@ -115,7 +115,7 @@ def run_suite(
     chosen_entries = requested(engines, options.precisions, CUDA_ENTRIES)
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()
     if not 1 <= threads <= processors():
-        raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
+        raise BenchError(f"--threads is {threads}; give 1 to {processors()} threads here.")
     if options.ways not in WAYS:
         raise BenchError(f"--ways {options.ways} is neither {' nor '.join(WAYS)}.")
     device, gpu = available_device()

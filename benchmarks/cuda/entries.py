@@ -1,4 +1,4 @@
-"""The engines of the suite cuda: those of the suite cpu, in variants for a GPU, and each of them in every precision."""
+"""The engines of the suite cuda: the engines of the suite cpu with variants for a GPU, in every precision."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from snnc.errors import BenchError
 
 FLOAT32: Final = "float32"
 PEERS: Final = 3e-4
-"""Largest accepted difference of other frameworks from the exact numbers; a device sums in a different order."""
+"""Largest accepted relative difference of other frameworks in float32; a GPU sums in another order than the reference."""
 TOLERANCES: Final = {"tf32": 5e-3, "bfloat16": ROUNDED, "float16": ROUNDED}
-"""Largest accepted difference of every engine in a lower precision, where rounding moves no spike: ten times the rounding of one factor in
-TF32 (4.9e-4), and the same for deltas in bfloat16 (3.9e-3)."""
+"""Largest accepted relative difference in a lower precision: about ten times the rounding error of one factor, which is 4.9e-4 in TF32 and
+3.9e-3 in bfloat16. The checked problem is drawn such that rounding changes no spike."""
 PRECISIONS: Final = (FLOAT32, *TOLERANCES)
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
-_ROUNDED: Final = {
+_SNNC_NOTES: Final = {
     "tf32": "weights of spikes are rounded to 11 bits in forward products outside recurrences",
     "bfloat16": "factors of backward products are rounded",
     "float16": "factors of dense products and stored histories are rounded",
@@ -33,8 +33,9 @@ _JAX_NOTES: Final = {
     "bfloat16": "factors and results of products are bfloat16",
     "float16": f"factors and results of products are float16, with a loss scale of {LOSS_SCALE['float16']:g}",
 }
+"""Notes below the table, by precision."""
 _MATMUL: Final = {"tf32": "tensorfloat32", "bfloat16": "default", "float16": "default"}
-"""JAX_DEFAULT_MATMUL_PRECISION; products of 16-bit factors need no more."""
+"""Values of JAX_DEFAULT_MATMUL_PRECISION, by precision; the default suffices for factors of 16 bits."""
 _SCALED: Final = "currents are scaled after the product, because scaled weights have more bits"
 _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, GRAPHED)
@@ -43,6 +44,7 @@ _SPYX_NOTE: Final = "its LIF resets by subtraction and a step later, so the neur
 
 
 def _entry(engine: str) -> Entry:
+    """Return an engine of the suite cpu, with its variants and its tolerance on a GPU."""
     base = next(e for e in ENTRIES if e.engine == engine)
     if engine == "jax":
         return replace(base, tolerance=PEERS, alone=True)
@@ -60,7 +62,7 @@ _PEERS: Final = (
 
 
 def _lower(base: Entry, precision: str) -> Entry:
-    """Return a framework's line in a lower precision, in its own fastest way there."""
+    """Return a framework's line in a lower precision, with that framework's own settings for it."""
     on_jax = base.engine in ("jax", "spyx")
     notes = [base.note, (_JAX_NOTES if on_jax else _TORCH_NOTES)[precision]]
     if precision != "tf32" and base.engine in ("norse", "spikingjelly"):
@@ -74,7 +76,7 @@ def _all() -> Iterator[Entry]:
     yield from (Entry("snnc", mode, _SNNC, ("cuda",)) for mode in MODES)
     yield from _PEERS
     for precision, tolerance in TOLERANCES.items():
-        note = f"{precision}: {_ROUNDED[precision]}; its numbers are compared to {tolerance:g}"
+        note = f"{precision}: {_SNNC_NOTES[precision]}; its numbers are compared to {tolerance:g}"
         yield Entry("snnc", precision, _SNNC, ("cuda",), note, tolerance=tolerance, precision=precision)
         yield from (_lower(peer, precision) for peer in _PEERS)
 
@@ -98,7 +100,9 @@ def precisions(text: str) -> tuple[str, ...]:
 
 
 def requested(engines: Sequence[str], chosen: Sequence[str], among: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return the lines of `engines` (empty: all) in the `chosen` precisions; a mode named with its engine needs no precision.
+    """Return the lines of `engines` (empty: all) in the `chosen` precisions.
+
+    An engine that is named with its mode, such as ``snnc:bfloat16``, is returned whatever precisions are chosen.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Prepare lines (an engine in a mode each) for timing: start their variants, time them briefly, and compare their numbers."""
+"""Prepare lines of the comparison (an engine in one mode each) for timing.
+
+The variants of each line are started and timed briefly, and their numbers are compared with the reference.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 from snnc.benchmarks.subprocesses import ProcessError
 
 TRIAL_TURNS: Final = 2
+"""Turns of each variant in the trial that finds the fastest."""
 TRIAL_S: Final = 20.0
 """Time limit of a turn; slower variants are omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
@@ -60,7 +64,7 @@ class BenchLine:
     trial_ms
         Milliseconds of a step of each variant in the trial.
     runners
-        Running processes by variant; in the end those that are measured.
+        Running processes by variant; once the line is prepared, those that are measured.
     """
 
     entry: Entry
@@ -105,7 +109,7 @@ Task = tuple[BenchLine, str]
 
 
 def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
-    """Prepare lines for timing: one variant of each runs (or all, if requested), and its numbers agree with the reference."""
+    """Prepare lines: afterwards the fastest variant of each runs (or all, if requested), with numbers that agree with the reference."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
         _choose(todo, settings.ways)
@@ -115,11 +119,11 @@ def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> 
         _compare(todo, files, settings)
         for one in todo:
             if not one.runners:
-                one.choice = None  # the choice of an earlier run fails now, or its numbers differ: the other variants are tried
+                one.choice = None  # the variant chosen in an earlier run fails, or its numbers differ: try the others
 
 
 def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list[Task]:
-    """Start variants in parallel, except those that time kernels while they compile; return those that lacked memory."""
+    """Start variants in parallel, or one after another if their compilers time kernels; return the variants that lacked memory."""
     again: list[Task] = []
 
     def record(task: Task, found: EngineProcess | ProcessError) -> None:
@@ -186,7 +190,7 @@ def _try(one: BenchLine) -> None:
 
 
 def _compare(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
-    """End variants whose numbers differ from the reference, and report the choice."""
+    """End variants whose numbers differ from the reference; the remaining one becomes the choice of its line."""
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:

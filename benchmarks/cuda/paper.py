@@ -48,7 +48,7 @@ _NOTES: Final = (
 
 
 def nets(patterns: str = "*") -> tuple[str, ...]:
-    """Return the networks of the grid whose name matches; without patterns, only those of 5 % activity in the large grids.
+    """Return the networks whose name matches; without patterns, the logged ones and those with 5 % activity.
 
     Raises
     ------

@@ -37,6 +37,7 @@ EQUAL: Final = 1e-3
 SEEDS: Final = 5
 """Number of problems that are tried: if rounding decides whether a neuron reaches its threshold, it may spike in one program only."""
 UNTIMED, TIMED = 3, 20
+"""Number of steps before the timing, and of timed ones."""
 
 
 def step_of(case: Benchmark) -> dict[str, Any]:

@@ -8,7 +8,7 @@ in the folder.
 ``problem``
     The archive of the timed problem; ``{}``.
 ``numbers``
-    The checked problem and its expected numbers; ``{"loss": …, "activity": …, "conditions": …}``, all of the whole problem.
+    The checked problem and its expected numbers; ``{"loss": …, "activity": …, "conditions": …}`` of the timed problem.
 ``project``
     snnc's program for a mode, built into the cache; ``{}``.
 """
@@ -37,6 +37,7 @@ PROJECT: Final = "project"
 SECONDS: Final = 600.0
 """Time limit of a preparation, in seconds."""
 _KINDS: Final = ("exact", "window")
+"""Gradients for which numbers are expected: exact, and windowed."""
 
 
 def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:
@@ -52,7 +53,7 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
-    """Return the files that `problem` and `numbers` wrote to a folder; `answer` is that of ``numbers``."""
+    """Return the files that the preparations ``problem`` and ``numbers`` wrote to a folder; `answer` is the answer of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
     first = WholeStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))

@@ -23,7 +23,7 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
     Raises
     ------
     BenchError
-        The file has other contents, or rows of another machine.
+        The file contains something else, or rows of another machine.
     """
     try:
         found = json.loads(path.read_bytes())
@@ -55,5 +55,5 @@ def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry
 
 
 def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:
-    """Return the rows without those of a line that is measured again."""
+    """Return the rows of all other lines than the given one, which is measured again."""
     return [row for row in rows if key_of(row) != key_of(named(workload, entry))]

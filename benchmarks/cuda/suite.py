@@ -20,7 +20,7 @@ from snnc.benchmarks.subprocesses import ProcessError
 TURN_S: Final = 60.0
 """Time limit of an engine's turn, in seconds."""
 ENERGY_S: Final = 1.0
-"""Seconds of steps over which energy is counted: the counter of a device advances a few times per second."""
+"""Seconds of training over which energy is counted, because the counter of a device advances only a few times per second."""
 
 
 def measure(

@@ -21,6 +21,7 @@ WAYS: Final = (FASTEST, ALL)
 TRIAL: Final = "a trial"
 STORED_TRIAL: Final = "a trial of an earlier run"
 ONLY: Final = "being the only one"
+"""Reasons for a choice, in the table."""
 _FOLDER: Final = "ways"
 _FORMAT: Final = 1
 _LARGEST: Final = 1_000_000

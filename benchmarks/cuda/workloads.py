@@ -14,8 +14,8 @@ BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
 CURVE_DRIVES: Final[Mapping[float, float]] = {0.5: 0.19, 1: 0.233, 2: 0.305, 5: 0.503, 10: 0.877, 20: 2.382}
-"""Percentage of hidden neurons that spike in a step, approximately, and the standard deviation of the currents that causes it, found by
-bisection. Rows report the counted activity."""
+"""Standard deviation of the currents for each percentage of hidden neurons that spike in a step. It was found by bisection, so the
+percentages are approximate; rows report the counted activity."""
 STAND_IN: Final = (5, 4)
 """Time steps and samples if the CPU replaces the GPU."""
 

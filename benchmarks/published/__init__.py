@@ -1,4 +1,4 @@
-"""A cost model of the published per-layer program of arXiv 2311.04386: its layout, its supersteps and their cost."""
+"""A cost model of the published program: the IPU program of arXiv 2311.04386, which trains spiking networks layer by layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Supersteps of one time step backward (``loopBwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90)."""
+"""Supersteps of the published program in one time step of the backward pass.
+
+They follow ``loopBwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90. U is the membrane potential of a neuron, dU its gradient, dW
+the gradient of the weights, K the capacity of a layer in ids per sample, and B the number of samples.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, OUTER_WI
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 FIRST_STAGE: Final = "reduce groups"
+"""Name of the superstep that sums input gradients over groups of tiles."""
 
 
 def backward(machine: Machine) -> tuple[Superstep, ...]:
@@ -32,7 +37,7 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Slice the ids and counts that each layer read and wrote, its state, and the gradient of the readout, one after another."""
+    """Slice the histories: for one layer after another the ids and counts that it read and sent and its state, and dU of the readout."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):
@@ -49,24 +54,24 @@ def _slice(machine: Machine) -> Superstep:
 
 
 def _decay(machine: Machine, name: str) -> Superstep:
-    """Multiply the state gradient of each layer by a number, one after another."""
+    """Multiply dU by a number, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.broadcast_elementwise(machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
 
 
 def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
-    """One worker of one tile for each layer and sample reads U, thresholds and dU of all neurons, and writes dU back."""
+    """Compute the surrogate of each layer and sample in one worker of one tile, which reads U, thresholds and dU and writes dU back."""
     net, code, gathers, scatters, compute = machine.net, machine.options.code, [], [], 0.0
     for i, (layer, where) in enumerate(zip(net.layers, machine.layout.ranges, strict=True)):
-        crowd = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
+        vertices = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
         pieces = 3 * where.tiles + _row_pieces(machine, layer.capacity) + 2
         away = i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
         link = FLOAT * net.batch * layer.capacity * away
         size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
-        gathers.append(Exchange(crowd * size, crowd * pieces, link=link))
-        scatters.append(Exchange(sent=crowd * FLOAT * layer.neurons, runs=crowd * where.tiles))
-        compute = max(compute, machine.vertices(crowd, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
+        gathers.append(Exchange(vertices * size, vertices * pieces, link=link))
+        scatters.append(Exchange(sent=vertices * FLOAT * layer.neurons, runs=vertices * where.tiles))
+        compute = max(compute, machine.vertices(vertices, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
     gather, scatter = machine.busiest(gathers), machine.busiest(scatters)
     return (
         machine.step("gather U and dU", "gather and scatter of U and dU", "backward", moves=(gather,), programs=0),
@@ -81,7 +86,7 @@ def _row_pieces(machine: Machine, capacity: int) -> int:
 
 
 def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
-    """Every tile reads the ids and gradients of its layer, searches for its own neurons and adds to their dU."""
+    """Compute the surrogate on every tile: it reads the ids and gradients of its layer, finds its own neurons and adds to their dU."""
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
         ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
@@ -97,14 +102,14 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _copy_state_gradients(machine: Machine) -> Superstep:
-    """Copy the state gradient of each layer for scaling, one after another."""
+    """Copy dU for scaling, for one layer after another."""
     layers = range(len(machine.net.layers))
     compute = machine.one_by_one([machine.local_copy(FLOAT * machine.net.batch * machine.per_tile(i)) for i in layers])
     return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
 
 
 def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
-    """Every tile of a layer receives the ids and counts that the layer read."""
+    """Send the ids and counts that a layer read to all of its tiles."""
     net, copies = machine.net, []
     for i in range(len(net.layers)):
         capacity, _, _ = machine.incoming(i)
@@ -116,7 +121,7 @@ def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _weight_gradients(machine: Machine) -> Superstep:
-    """Six vertices per tile, each with a private copy of dW and a sixth of the samples; a remainder of samples is ignored."""
+    """Compute dW in six vertices per tile, each with a private copy of dW and a sixth of the samples (rounded down)."""
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(len(net.layers)):
         _, spikes, _ = machine.incoming(i)
@@ -129,7 +134,7 @@ def _weight_gradients(machine: Machine) -> Superstep:
 
 
 def _input_gradients(machine: Machine) -> Superstep:
-    """A vertex for each sample computes this tile's part of the gradient of every id; not for the first layer."""
+    """Compute a tile's part of the gradient of every id, in one vertex per sample; the first layer has no input gradients."""
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(1, len(net.layers)):
         _, _, entries = machine.incoming(i)
@@ -143,7 +148,7 @@ def _input_gradients(machine: Machine) -> Superstep:
 
 
 def groups(batch: int, tiles: int) -> tuple[int, int]:
-    """Return the number of groups of tiles and the size of the largest: the last one takes the remainder.
+    """Divide the tiles of a layer into equal groups; return their number and the size of the last one, which also takes the remainder.
 
     Examples
     --------
@@ -155,7 +160,7 @@ def groups(batch: int, tiles: int) -> tuple[int, int]:
 
 
 def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
-    """Return the tiles of `chip` for the first stage of each layer, in proportion to ``tiles^0.8 K B``, rounded down."""
+    """Return how many tiles of `chip` each layer uses in the first stage: in proportion to ``tiles^0.8 K B``, rounded down."""
     work = {
         i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
         for i in machine.layout.layers_of(chip)
@@ -166,6 +171,7 @@ def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
 
 
 def _first_stage(machine: Machine) -> Superstep:
+    """Sum the input gradients over the tiles of each group."""
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for chip in range(machine.layout.chips):
         for i, tiles in stage_tiles(machine, chip).items():
@@ -186,7 +192,7 @@ def _first_stage(machine: Machine) -> Superstep:
 
 
 def _second_stage(machine: Machine) -> Superstep:
-    """PopLibs distributes the sums over the chip; the results are sent to the tiles on which the previous layer reads them."""
+    """Sum over the groups by PopLibs, on all tiles of the chip; send the results to the tiles on which the previous layer reads them."""
     net, gathers, scatters, compute = machine.net, [], [], 0.0
     for chip in range(machine.layout.chips):
         layers = [i for i in machine.layout.layers_of(chip) if i > 0]

@@ -1,4 +1,7 @@
-"""Supersteps of one time step forward (``loopFwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90)."""
+"""Supersteps of the published program in one time step of the forward pass.
+
+They follow ``loopFwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from snnc.benchmarks.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUN
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 RANDOM: Final = 7.0
-"""Worker cycles of a random integer, assumed to be those of an integer addition; the program draws the numbers but never uses them."""
+"""Worker cycles of a random integer: assumed, as many as of an integer addition. The program draws the numbers but never uses them."""
 FLAGS: Final = 2
-"""Thresholds of a neuron; each has a flag and a count."""
+"""Number of thresholds of a neuron; each threshold has its own flags and counts."""
 
 
 def forward(machine: Machine) -> tuple[Superstep, ...]:
@@ -37,7 +40,7 @@ def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _send_ids(machine: Machine) -> tuple[Superstep, ...]:
-    """Copy the spikes of the previous step from the tiles that compacted them to those of the next layer."""
+    """Copy the ids of the previous step from the tiles that compacted them to the tiles of the next layer."""
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
         ids = net.batch * net.layers[i - 1].capacity
@@ -49,7 +52,7 @@ def _send_ids(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _update_states(machine: Machine) -> Superstep:
-    """Every tile of a layer reads all ids that the layer reads, and updates its neurons: a vertex for each sample."""
+    """Update the neurons of each tile from all ids that the layer reads, in one vertex per sample."""
     net, code, compute, moves = machine.net, machine.options.code, 0.0, []
     for i in range(len(net.layers)):
         capacity, spikes, _ = machine.incoming(i)
@@ -64,7 +67,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Set two flags for each neuron and sample (one vertex for each), and draw random numbers for each layer, one after another."""
+    """Set two flags per neuron and sample, in one vertex each; then draw random numbers for one layer after another."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)
@@ -76,7 +79,7 @@ def _flags(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _compact(machine: Machine) -> tuple[Superstep, ...]:
-    """Send flags to the tiles of their sample and threshold, and convert them to ids in three stages."""
+    """Send the flags to the tiles that compact their sample and threshold, and convert them to ids in three stages."""
     net, layout, workers = machine.net, machine.layout, machine.target.workers
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0
@@ -107,7 +110,7 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _write_histories(machine: Machine) -> tuple[Superstep, ...]:
-    """Write the state, the ids and the counts of each layer into their histories, one after another."""
+    """Write states, ids and counts into their histories, for one layer after another."""
     net = machine.net
     written = {
         "state": [net.batch * machine.per_tile(i) for i in range(len(net.layers))],

@@ -1,4 +1,4 @@
-"""StepProgram -> PublishedNet, for networks that the published program can run."""
+"""Convert a StepProgram to a :class:`~snnc.benchmarks.published.net.PublishedNet`, if the published program can run the network."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def published_net_of(
     steps, batch
         Number of time steps T, and of samples B.
     activity
-        Spikes per value and step by StepProgram buffer; :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` for others. It
-        is used for both n0 and n1, limited to K.
+        Spikes per value and step by StepProgram buffer; :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` for others. The
+        same number of neurons is assumed to receive a gradient. Both are limited to the capacity.
     capacity
-        K by buffer; :data:`CAPACITY` of the values (at least 2) for others.
+        Capacity in ids per sample by buffer; :data:`CAPACITY` of the values (at least 2) for others.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import PublishedLayoutError
 
 NEURON_STEP = 2
+"""Step by which the number of neurons per tile grows."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,16 @@ class Range:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Tile ranges of all layers, parallel to ``net.layers``, and the tiles that compact their spikes.
+    """Tile ranges of all layers, and the tiles that compact their spikes, which means: convert flags of neurons to lists of ids.
 
     Attributes
     ----------
     ranges
-        One per layer.
+        One per layer, in the order of ``net.layers``.
     spread
-        Tiles that compact the flags of one sample and threshold, for each layer.
+        Number of tiles that compact the flags of one sample and threshold, for each layer.
     crowding
-        Compactions that share a tile of each chip; 1 if there are enough tiles.
+        Number of compactions on the busiest tile, for each chip; 1 if there are enough tiles.
     """
 
     ranges: tuple[Range, ...]
@@ -120,7 +121,8 @@ def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...
 def spread_factor(neurons: int, workers: int) -> int:
     """Return the number of tiles that share the compaction of one sample and threshold, about 64 neurons per worker.
 
-    ``determine_layerwise_tile_spread_factor``; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586, 1 for 10.
+    As ``determine_layerwise_tile_spread_factor`` of the published code; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586,
+    1 for 10.
     """
     share = neurons // WORKER_SHARE + (neurons % WORKER_SHARE > WORKER_SHARE // 2)
     return max(share // workers + (share % workers >= 2), 1)
@@ -135,20 +137,20 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def slice_share(elements: int, tiles: int) -> int:
-    """Return the elements of a time step on a tile of a tensor sliced in time (``popops::createSliceableTensor`` without a grain)."""
+    """Return how many elements of each time step a tile stores of a tensor sliced in time (``popops::createSliceableTensor``)."""
     return ceil_div(elements, tiles)
 
 
 def slice_pieces(elements: int, tiles: int) -> int:
-    """Return the number of tiles with elements of one time step of such a tensor."""
+    """Return how many tiles store elements of a time step of a tensor sliced in time."""
     return ceil_div(elements, slice_share(elements, tiles))
 
 
 def linear_share(elements: int, tiles: int) -> int:
-    """Return the elements on a tile of a linearly mapped tensor of 4-byte elements, in pairs (``poputil::calcLinearTileMapping``)."""
+    """Return how many elements of 4 bytes a tile stores of a linearly mapped tensor, in pairs (``poputil::calcLinearTileMapping``)."""
     return max(LINEAR_BYTES // 4, 2 * ceil_div(ceil_div(elements, tiles), 2))
 
 
 def linear_pieces(elements: int, tiles: int) -> int:
-    """Return the number of tiles with elements of such a tensor."""
+    """Return how many tiles store elements of a linearly mapped tensor."""
     return ceil_div(elements, linear_share(elements, tiles))

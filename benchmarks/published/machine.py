@@ -115,7 +115,7 @@ class Machine:
         return -(-self.net.layers[layer].neurons // where.tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
-        """Return K, n0 and n1 of the spikes that `layer` reads."""
+        """Return capacity, spikes and entries with a gradient (K, n0 and n1 of :class:`PublishedLayer`) of the ids that `layer` reads."""
         if layer == 0:
             return self.net.input_capacity, self.net.input_spikes, self.net.input_spikes
         before = self.net.layers[layer - 1]
@@ -128,11 +128,14 @@ class Machine:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def vertices(self, number: float, cycles: float) -> float:
-        """Return the tile cycles of equal vertices; even a single one takes `workers` tile cycles per instruction."""
+        """Return the tile cycles of `number` vertices of `cycles` worker cycles.
+
+        The workers of a tile take turns, so even a single vertex takes as many tile cycles per worker cycle as there are workers.
+        """
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:
-        """Return the tile cycles of an fp32 PopLibs operation on `values` of a tile; `cycles` worker cycles for two of them."""
+        """Return the tile cycles of a PopLibs operation on `values` fp32 values of a tile; two values take `cycles` worker cycles."""
         workers = self.target.workers
         return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
 
@@ -164,7 +167,7 @@ class Machine:
         return sync + self.target.superstep_cycles - CONTROL
 
     def one_by_one(self, cycles: Sequence[float]) -> float:
-        """Return the cycles of one operation per layer, which run one after another on each chip."""
+        """Return the cycles of one operation per layer; the operations of a chip run one after another."""
         return max(sum(cycles[i] for i in self.layout.layers_of(chip)) for chip in range(self.layout.chips))
 
     # ---- supersteps --------------------------------------------------------------------------------------------------
@@ -205,10 +208,11 @@ class Machine:
         *,
         same_tiles: bool,
     ) -> tuple[Superstep, ...]:
-        """Return the supersteps of adjacent copies, each given with its layer.
+        """Return the supersteps of adjacent copies; `copies` contains pairs of a receiving layer and an exchange.
 
-        If merged into one exchange, copies of one layer (or of one chip, if all go to the same tiles) add up and others run in
-        parallel. Not merged, those of one chip run one after another.
+        With the option `merge_copies`, all copies run in one exchange. In it, copies to the same tiles add up, and the others run in
+        parallel; `same_tiles` says that all layers of a chip receive on the same tiles. Without the option, the copies of each chip run
+        one after another.
         """
         ranges = self.layout.ranges
         if self.options.merge_copies:
@@ -224,7 +228,7 @@ class Machine:
         return tuple(self.step(f"{name} {i}", category, part, moves=(self.busiest(one),)) for i, one in enumerate(rounds))
 
     def busiest(self, moves: Iterable[Exchange]) -> Exchange:
-        """Return the slowest of exchanges that run in parallel on separate tiles; links count for all that use them."""
+        """Return the slowest of exchanges that run in parallel on separate tiles, with the largest number of bytes over links."""
         known = tuple(moves)
         slowest = max(known, key=self.exchange, default=Exchange())
         return replace(slowest, link=max((moved.link for moved in known), default=0.0))

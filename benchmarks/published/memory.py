@@ -1,7 +1,7 @@
-"""Bytes on the fullest tile of each layer, by category.
+"""Predicted bytes on the fullest tile of each layer of the published program, by category.
 
-Tensors are those that ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates. All have 32-bit elements and are live for the whole
-training step, except the exchange buffers, of which the largest counts.
+The program (``poplar_code_stateBasedReset.cpp``, commit 2b0fe90) allocates all tensors with 32-bit elements. They are live for the whole
+training step, except the exchange buffers, of which only the largest is counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from snnc.benchmarks.published.net import PRIVATE_COPIES
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 STATES = 4
-"""Initial and current state, dU and its scaled copy."""
+"""Values of a neuron and sample: initial and current membrane potential, its gradient, and a scaled copy of the gradient."""
 CODELETS = 6144
 """Bytes of codelets on a tile (assumed): about as many as in a similar program."""
 ID_COPIES = 2
@@ -24,10 +24,10 @@ ID_COPIES = 2
 
 
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
-    """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
+    """Return, for each layer, the bytes by category of a tile that takes part in the largest exchanges of `supersteps`.
 
-    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last tiles, so no tile has the code of
-    both.
+    The code of a tile grows with the fragments that it exchanges. The surrogate runs on the first tiles of a chip and the largest group of
+    the first reduction on its last tiles, so a tile has the code of only one of the two: the larger is counted.
     """
     known = tuple(supersteps)
     surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
@@ -55,7 +55,7 @@ def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
 
 
 def _spikes(machine: Machine, i: int) -> int:
-    """Return the bytes of ids and counts of all steps, of every layer of the chip and of the input, distributed over the chip."""
+    """Return a tile's share of the ids and counts of all steps, in bytes; they are distributed over all tiles of the chip."""
     net, tiles, chip = machine.net, machine.tiles, machine.layout.ranges[i].chip
     sizes = [net.batch * net.layers[j].capacity for j in machine.layout.layers_of(chip)]
     sizes += [net.batch * net.input_capacity] * (chip == 0)

@@ -11,7 +11,8 @@ from typing import Final
 from snnc.compiler.tiles.errors import PublishedOptionError
 
 PRIVATE_COPIES: Final = 6
-"""Private weight gradients of a tile, one per worker; a batch has at least as many samples (``calcLIFWeightGrad``)."""
+"""Number of private copies of the weight gradient on a tile, one per worker (``calcLIFWeightGrad``). A batch has at least as many samples
+as copies."""
 MOMENTS: Final = {"adam": 2, "sgd": 0}
 """Optimisers of the benchmark scripts, and the number of values that each stores for a parameter."""
 
@@ -27,8 +28,8 @@ class PublishedLayer:
     capacity
         K, the capacity of its sparse spike tensor in ids per sample.
     spikes, gradients
-        n0 and n1, averaged over samples and steps: neurons that spiked, and neurons that spiked or are near the threshold.
-        Both are limited to K.
+        n0 and n1, averaged over samples and steps: the number of neurons that spiked, and the number of those that receive a gradient,
+        because they spiked or are near the threshold. Both are limited to K.
     """
 
     neurons: int
@@ -50,7 +51,7 @@ class PublishedLayer:
 
 @dataclass(frozen=True)
 class PublishedNet:
-    """A net with its sequence.
+    """A network of the published program, and the size of its training step.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Constants of the cost of the published program, and options for the properties that its source does not define."""
+"""Constants of the cost model of the published program, and options for what its source code does not determine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Surrogate: TypeAlias = Literal["one tile", "every tile"]
 CONTROL: Final = 30.0
 """Tile cycles of a program step without exchange (assumed); the rest of ``Target.superstep_cycles`` sets up an exchange."""
 SUPERVISOR: Final = 11.0
-"""Tile cycles that a PopLibs vertex of all workers adds to six times its worker cycles (PopLibs performance estimates)."""
+"""Tile cycles of a PopLibs vertex that uses all six workers, in addition to six times the cycles of a worker (PopLibs performance
+estimates)."""
 PROLOGUE: Final = 29.0
 """Worker cycles before the loop of a PopLibs fp32 elementwise vertex."""
 VECTOR: Final = 3.0
@@ -21,10 +22,11 @@ VECTOR: Final = 3.0
 LOCAL_COPY: Final = 288.0
 """Tile cycles of a copy within a tile, in addition to 8 bytes per cycle."""
 LOCAL_COPY_BYTES: Final = 8.0
+"""Bytes per tile cycle of a copy within a tile."""
 DIVIDE: Final = 10.0
 """Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
 LINEAR_BYTES: Final = 128
-"""Least bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
+"""Minimum bytes per tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
 HOST_BYTES_PER_SECOND: Final = 8e9
 """Bandwidth from host to IPU in Poplar's model."""
 WORKER_SHARE: Final = 64
@@ -38,15 +40,16 @@ class PublishedOptions:
     Attributes
     ----------
     fragment_cycles
-        Cycles of an exchange fragment in addition to its bytes; None: the target's. Sources range from 6 to 20.
+        Cycles of an exchange fragment (a contiguous piece of memory), in addition to its bytes; None: the target's. Sources range from 6
+        to 20.
     merge_copies
         Whether the vendor's compiler merges adjacent copies into one exchange; not known.
     code
         Model of compiled loops: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
         operations and has loops without overhead, ``"mean"`` is the mean of both.
     surrogate
-        Tiles that compute the surrogate: ``"one tile"`` with one worker for each layer and sample, as in the logged runs, or ``"every
-        tile"`` for its own neurons, as in the program of 2022-09-17 and later.
+        Where the surrogate is computed: ``"one tile"``: by one worker of one tile for each layer and sample, as in the logged runs;
+        ``"every tile"``: by each tile for its own neurons, as in the program of 2022-09-17 and later.
     """
 
     fragment_cycles: float | None = None
@@ -69,8 +72,8 @@ class PublishedOptions:
 class LoopCost:
     """Operations of one iteration of a loop, which any compiler has to emit.
 
-    A worker issues one bundle per cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues all
-    of them separately, with a branch back; ideal code overlaps addresses and arithmetic with memory operations and has loops without
+    A worker issues one bundle per cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues every
+    operation separately, and a branch back. Ideal code overlaps addresses and arithmetic with memory operations, and its loops have no
     overhead.
     """
 

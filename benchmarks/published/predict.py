@@ -46,7 +46,7 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Return the predicted milliseconds of a training step at a clock, by default the target's; it does not change the host's time."""
+        """Return the predicted milliseconds of a training step at a clock, by default the target's; host transfers do not depend on it."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)

@@ -8,8 +8,9 @@ Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.
     U' = a U + 10 (1 - a) I      elsewhere
     n0 = min(K, #(U' > 1)),  n1 = min(K, #(U' > th2)),  the lowest ids are kept
 
-with a = 0.95, th2 = 0.9 (-100 for the readout), and weights uniform in ±limit, limit = multiplier sqrt(6 / inputs). The log prints
-the limits: multiplier 4.
+I is the current and U the membrane potential of a neuron (U' in this step), K the capacity of its layer in ids per sample, a = 0.95, and
+th2 = 0.9 (-100 for the readout). Weights are uniform in ±limit, with limit = multiplier sqrt(6 / inputs); the limits that the log prints
+correspond to multiplier 4.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
 
     rng = np.random.default_rng(seed)
     weights = [_weights(rng, a, b, multiplier) for a, b in zip(net.widths[:-1], net.widths[1:], strict=True)]
-    seconds = [*[SECOND_THRESHOLD] * (len(net.layers) - 1), READOUT_THRESHOLD]
+    second_thresholds = [*[SECOND_THRESHOLD] * (len(net.layers) - 1), READOUT_THRESHOLD]
     steps, batch = inputs.shape[:2]
     states = [np.zeros((batch, layer.neurons), np.float32) for layer in net.layers]
     sent: list[Flags] = [np.zeros((batch, layer.neurons), np.bool_) for layer in net.layers]
@@ -97,7 +98,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
             counts[0, i, t] = arriving[i].sum(axis=1)
             counts[1, i, t] = above.sum(axis=1)
             counts[2, i, t] = sent[i].sum(axis=1)
-            counts[3, i, t] = np.minimum((states[i] > seconds[i]).sum(axis=1), layer.capacity)
+            counts[3, i, t] = np.minimum((states[i] > second_thresholds[i]).sum(axis=1), layer.capacity)
     return SimulatedCounts(counts[0, 0], *(tuple(part) for part in counts[1:]))
 
 
@@ -116,8 +117,8 @@ def _lowest(flags: Flags, capacity: int) -> Flags:
 SIDE: Final = 34
 """Pixels of an N-MNIST recording along an axis."""
 EVENTS_PER_STEP: Final = 13.9
-"""Assumed: 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; the events that
-its noise filter removes are unknown and not subtracted."""
+"""Assumed: a recording of 300 ms has 4,172 events on average (Orchard et al. 2015), and the benchmark bins them by 1 ms. Its noise filter
+removes an unknown number of events, which are not subtracted."""
 STROKE: Final = 20
 """Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
@@ -136,13 +137,13 @@ def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
     """
     rng = np.random.default_rng(seed)
     images = np.stack([_stroke(rng) for _ in range(batch)])
-    ways = rng.uniform(0, 2 * np.pi, batch)
+    angles = rng.uniform(0, 2 * np.pi, batch)
     slope_y, slope_x = np.gradient(images, axis=(1, 2))
-    toward = np.stack([np.sin(ways), np.cos(ways)])
-    changes = -(slope_y * toward[0, :, None, None] + slope_x * toward[1, :, None, None])
+    directions = np.stack([np.sin(angles), np.cos(angles)])
+    changes = -(slope_y * directions[0, :, None, None] + slope_x * directions[1, :, None, None])
     found = np.zeros((steps, batch, 2 * SIDE * SIDE), np.bool_)
     for t in range(steps):
-        here = _moved(changes, TRAVEL * (t / steps - 0.5) * toward).reshape(batch, -1)
+        here = _moved(changes, TRAVEL * (t / steps - 0.5) * directions).reshape(batch, -1)
         rates = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
         for b, count in enumerate(rng.poisson(EVENTS_PER_STEP, batch)):
             found[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True

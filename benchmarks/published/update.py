@@ -35,14 +35,14 @@ def update(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _host(machine: Machine) -> Superstep:
-    """The host sends ids and counts of all steps as 4-byte values."""
+    """Send the input ids and counts of all steps from the host, as 4-byte values."""
     net = machine.net
     size = FLOAT * net.steps * net.batch * (net.input_capacity + 1)
     return machine.step("inputs from the host", "host", "update", compute=size / HOST_BYTES_PER_SECOND * machine.target.clock_hz, runs=1)
 
 
 def _casts(machine: Machine) -> Superstep:
-    """Ids and counts of all steps are cast to integers and back: those of the inputs twice, those of each layer four times in total."""
+    """Cast the ids and counts of all steps, of the inputs and of every layer, to integers and back."""
     net, tiles = machine.net, machine.tiles
     inputs = [slice_share(net.batch * net.input_capacity, tiles), slice_share(net.batch, tiles)]
     layers = [size for layer in net.layers for size in (slice_share(net.batch * layer.capacity, tiles), slice_share(2 * net.batch, tiles))]

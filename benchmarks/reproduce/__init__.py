@@ -1,1 +1,1 @@
-"""Reproduction of the two papers: figures, predicted and measured rows, verdicts on the claims, and the page."""
+"""``snnc reproduce``: figures and claims of two papers on spiking networks on IPUs (arXiv 2311.04386 and 2211.10725), on one page."""

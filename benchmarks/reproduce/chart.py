@@ -32,6 +32,7 @@ MARKS: Final = {
 }
 """Mark of each kind, as an SVG path around its point: circle, triangle, square, rhombus."""
 SQUARE: Final = MARKS["measured"]
+"""Mark of the legend of stacked bars."""
 CHARACTER: Final = 6.6
 """Width of a character of a label, pixels."""
 APART: Final = 8.0

@@ -1,4 +1,4 @@
-"""The claims in the abstracts of both papers, and the verdict of the results on each."""
+"""The claims in the abstracts of the two papers (arXiv 2311.04386 and 2211.10725), and whether the results support them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of the results on a claim, with its numbers and their kinds."""
+    """Whether the results support a claim, and why, with the numbers and their kinds (predicted, measured, published)."""
 
     answer: Answer
     why: str

@@ -1,4 +1,7 @@
-"""Run the rows of figures, and write the page whenever the rows of a figure are complete."""
+"""``snnc reproduce``: run the computations and measurements (rows) that the figures need, and write the page.
+
+The page is written again whenever all rows of a figure have a result.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
 
 
 def _finished(rows: Sequence[Row], store: RowsFile, jobs: int) -> Iterator[Row]:
-    """Run rows, `jobs` at a time, then those that measure a time, one by one; yield each row once its result is stored."""
+    """Run rows, `jobs` at a time; rows that measure a time run afterwards, one by one. Yield each row once its result is stored."""
     write_lock = Lock()
 
     def run_and_store(row: Row) -> Row:

@@ -1,4 +1,4 @@
-"""Predict small networks of the first paper's kind and run them on the emulator: a row has both numbers for the same plan."""
+"""Predict the cycles of a training step of small networks, and run the same plan on the emulator to compare the two."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ STEPS: Final = 20
 BATCH: Final = 12
 CLASSES: Final = 10
 WIDTHS: Final = (200, 96, 96)
+"""Number of inputs, and of neurons in each hidden layer."""
 TILES: Final = 48
+"""Tiles per chip."""
 GAIN: Final = 3.0
 """Standard deviation of the weights times the root of the fan-in; large enough for hidden layers to fire."""
 
 
 def emulate_small(activity: float, *, dense: bool, chips: int = 1) -> dict[str, Any]:
-    """Plan, emit and train a small network for two steps at learning rate 0; return predicted and emulated numbers of the second.
+    """Plan, emit and train a small network for two training steps at learning rate 0; return the numbers of the second step.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Predict the energy of a training step from published energies of operations at 45 nm and from the power limits of devices."""
+"""Count the operations of a training step, and predict their energy from published energies of operations at 45 nm.
+
+Energies of operations and power limits of devices are in ``energy.toml``.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from snnc.driver.activity import measure_activity
 ENERGY_NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "logged-h2-a5")
 QUICK_NETS: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 COUNTED: Final = {True: "of spikes", False: "of all values"}
-"""Which products are counted: those of spikes only, or those of all values."""
+"""Words for the counted products, in keys of a row: with or without events."""
 LANES: Final = 8
 """float32 numbers of a vector instruction (AVX2)."""
 HISTORY_ROLES: Final = ("state", "output", "saved")
 """Roles of buffers whose values of all time steps the backward pass reads."""
 WORDS: Final = 2
-"""Least number of local-memory words that a product moves: the weight is read, and the sum or the gradient is read or written."""
+"""Minimum number of words of local memory that a product moves: a weight, and a sum or gradient."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def energies() -> Energies:
 
 
 def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: int, batch: int, *, events: bool) -> SynapticWork:
-    """Count the products of a network's dense connections; with `events`, without those of silent sources.
+    """Count the products of a network's dense connections; with `events`, only those of sources that spike.
 
     `activity` has the spikes per value and step, by buffer. Neurons, the optimiser and data movement between tiles or to other memory are
     not counted.
@@ -116,7 +119,10 @@ def counts_of(row: Mapping[str, Any], *, events: bool) -> SynapticWork:
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
-    """Return the joules of the products alone: a spike adds a weight, a value is multiplied first; each moves two words of local memory."""
+    """Return the joules of the products alone, each with two words of local memory.
+
+    With `events`, the weight of a spike is added; otherwise every value is multiplied with its weight, and the product is added.
+    """
     product = known.picojoules["addition"] + known.picojoules["multiplication"]
     words = WORDS * known.picojoules["access"]
     each = known.picojoules["addition"] if events else product

@@ -1,4 +1,4 @@
-"""A figure of the reproduction: rows to measure, and points to draw."""
+"""A figure of the reproduction: the rows (computations and measurements) that it needs, and the points that it shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spread_note(accuracy: Sequence[float], seeds: int) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, which runs in a separate process.
+    """One computation or measurement, which runs in a separate process.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Predicted training steps of snnc's CUDA program on an H100, from rates measured on one."""
+"""Predicted training steps of snnc's CUDA program on an H100, from kernel rates that were measured on an H100."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
 CHANNELS, KERNEL, STRIDE = 16, 5, 2
 """Sizes of the convolution in the convolutional networks, whose input is an image of 28 x 28."""
 HALVES: Final = ("weights:stochastic,history,deltas", "history,deltas", "weights:stochastic,history", "history")
-"""Choices of float16 numbers for precision "float16", from the most to the fewest."""
+"""Values to store as float16 for precision "float16"; the first choice that snnc accepts for a network is used."""
 Recurrence: TypeAlias = Literal["", "one to one", "all to all"]
 Precision: TypeAlias = Literal["float32", "float16"]
 
@@ -100,8 +100,8 @@ def _feedback(variant: Variant) -> Connection:
 def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
     """Return the predicted training step of the network of `model`.
 
-    With precision "float16" the history, the deltas of dense connections, and their weights (rounded stochastically) are float16. Kinds of
-    numbers that cannot be float16 in a network stay float32: they are removed one by one until snnc accepts the rest.
+    With precision "float16" the history, the deltas of dense connections, and their weights (rounded stochastically) are float16, as far as
+    the network allows (see :data:`HALVES`).
     """
     named = {"model": model, "batch": batch, "precision": precision}
     refused = ""

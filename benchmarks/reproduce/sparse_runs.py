@@ -17,11 +17,15 @@ WIDTHS: Final = [1024, 512, 256]
 """Neurons of the hidden layers that the figures show; rows without widths have these."""
 NARROW: Final = "10 %, -0.1 from the start"
 DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
+"""Names of trainings whose second threshold is at -0.1 from the start, instead of on the published schedule."""
 
 
 @dataclass(frozen=True)
 class TrainingRuns:
-    """Runs of one training setting on one data set: test accuracies [seed][epoch], 0 to 1, dropped spikes per sample and step, origin."""
+    """Runs of one training setting on one data set.
+
+    `accuracy` has the test accuracies [seed][epoch], 0 to 1, `dropped` the dropped spikes per sample and step.
+    """
 
     accuracy: tuple[tuple[float, ...], ...]
     dropped: float

@@ -33,7 +33,7 @@ class StoredResults:
 
 
 def stored_results(name: str) -> StoredResults:
-    """Return the results of a table of ``stored.toml``."""
+    """Return the results that table `name` of ``stored.toml`` describes."""
     about = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("stored.toml").read_text())[name]
     text = files("snnc.benchmarks").joinpath("results", about["file"]).read_text(encoding="utf-8")
     rows = tuple(json.loads(line) for line in text.splitlines())

@@ -23,13 +23,15 @@ TEST: Final = 480
 WIDTH: Final = 256
 """Neurons of a hidden layer."""
 CODE_BATCH: Final = 64
+"""Samples per update in trainings on images."""
 CURVE_STEPS: Final = 10
 """Time steps of the learning curves."""
 EVENT_STEPS, EVENT_BATCH = 20, 48
+"""Time steps, and samples per update, in trainings on events."""
 WIDE, NARROW = -99.0, -0.1
 """Lower end of the gradient window, relative to the threshold, at the start and at the end of the schedule of arXiv 2311.04386."""
 PRESSURE: Final = 3.0
-"""Factor of the regulariser that bounds rates; it is divided by the bound itself."""
+"""The regulariser that bounds rates has this factor, divided by the bound."""
 
 
 def train_population_code(steps: int, group: int, seeds: int, samples: int = 960, epochs: int = 10) -> dict[str, Any]:
@@ -96,9 +98,9 @@ def train_depth(layers: int, percent: float | None, seeds: int, samples: int = 9
 
 
 def spikes_over_training(bound: float | None, samples: int = 960, epochs: int = 10, layers: int = 2) -> dict[str, Any]:
-    """Train without a capacity and record the spikes of each layer: the most in a step are the capacity that would have dropped none.
+    """Train without a capacity and record the spikes of each layer; the largest number is the smallest capacity that drops no spike.
 
-    Rates are bounded to the share `bound` by a regulariser, unless it is None.
+    Unless `bound` is None, a regulariser bounds the rates to this share.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Train real tasks on a CPU in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
-Both use the same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the
-same initial weights, the same batches in the same order, Adam, and the same number of epochs, with five seeds. Each run is a separate
+The network has LIF neurons (beta 0.9, reset to zero, fast sigmoid of slope 25) and a leaky readout; the loss is the cross entropy of the
+readout's mean. Both engines use the same initial weights, batches, order and number of epochs, Adam, and five seeds. Each run is a separate
 process, and the engines alternate. The output shows the accuracy on the test set (mean and standard deviation over the seeds), the wall
 time of all epochs, and the ratio of the two engines' times with the same seed. The rows list the time of the build separately.
 """

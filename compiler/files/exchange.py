@@ -13,6 +13,7 @@ _HERE: Final = -100
 _EXCHANGE: Final = 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
+"""Error numbers of a system or file system that cannot exchange two folders in one step."""
 
 
 def exchange(first: Path, second: Path) -> None:

@@ -14,19 +14,19 @@ _OTHERS: Final = stat.S_IWOTH
 _GROUP: Final = stat.S_IWGRP
 
 
-def foreign_owner(found: os.stat_result) -> str | None:
+def foreign_owner(status: os.stat_result) -> str | None:
     """Return the name of a file's owner if it is neither this user nor root; else None."""
-    return None if found.st_uid in (os.geteuid(), ROOT) else _user_name(found.st_uid)
+    return None if status.st_uid in (os.geteuid(), ROOT) else _user_name(status.st_uid)
 
 
-def foreign_writers(found: os.stat_result) -> str | None:
+def foreign_writers(status: os.stat_result) -> str | None:
     """Return who besides its owner may write a file: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
-    if stat.S_ISLNK(found.st_mode):  # the permissions of a link have no effect
+    if stat.S_ISLNK(status.st_mode):  # the permissions of a link have no effect
         return None
-    if found.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS:
         return "everybody"
-    if found.st_mode & _GROUP and not _is_own_group(found.st_gid):
-        return f"the group {_group_name(found.st_gid)}"
+    if status.st_mode & _GROUP and not _is_own_group(status.st_gid):
+        return f"the group {_group_name(status.st_gid)}"
     return None
 
 
@@ -69,6 +69,7 @@ def _is_own_group(group: int) -> bool:
 
 
 def _user_name(user: int) -> str:
+    """Return the name of a user, or the number as text if no such user exists."""
     import pwd
 
     with suppress(KeyError):
@@ -77,6 +78,7 @@ def _user_name(user: int) -> str:
 
 
 def _group_name(group: int) -> str:
+    """Return the name of a group, or the number as text if no such group exists."""
     import grp
 
     with suppress(KeyError):

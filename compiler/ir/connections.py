@@ -22,7 +22,7 @@ BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale,
 class PopulationLink:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None if the values arrive unchanged; the first one then goes to element `offset` of the target. `shape` is the shape of
+    `operation` is None if the values arrive unchanged; value k then becomes element ``offset + k`` of the target. `shape` is the shape of
     the source.
     """
 
@@ -48,6 +48,7 @@ def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
 
 
 def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLink]:
+    """Yield the connections behind an edge into a population: one, or one for each input of a Concat."""
     operation = graph.operation(edge.source)
 
     def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> PopulationLink:
@@ -94,19 +95,19 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
     return edge.source, edge.source_port, delay
 
 
-def execution_order(graph: Graph, found: tuple[PopulationLink, ...]) -> list[str]:
+def execution_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> list[str]:
     """Sort the populations so that every connection of delay 0 runs forward; ties keep the order of insertion."""
     names = [name for name, _ in graph.of_type(Population)]
     rank = {name: number for number, name in enumerate(names)}
     immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_nodes_from(names)
-    immediate.add_edges_from((link.source, link.target) for link in found if link.delay == 0 and link.source in rank)
+    immediate.add_edges_from((link.source, link.target) for link in connections if link.delay == 0 and link.source in rank)
     return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))
 
 
-def recurrent(found: tuple[PopulationLink, ...]) -> frozenset[PopulationLink]:
+def recurrent(connections: tuple[PopulationLink, ...]) -> frozenset[PopulationLink]:
     """Return the connections on a cycle."""
     whole: nx.DiGraph[str] = nx.DiGraph()
-    whole.add_edges_from((link.source, link.target) for link in found)
+    whole.add_edges_from((link.source, link.target) for link in connections)
     component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}
-    return frozenset(link for link in found if component[link.source] == component[link.target])
+    return frozenset(link for link in connections if component[link.source] == component[link.target])

@@ -40,15 +40,15 @@ def dataflow_order(graph: Graph) -> list[str]:
 
 def in_dataflow_order(graph: Graph) -> Graph:
     """Return a copy of `graph` with its nodes in :func:`dataflow_order`, outputs last."""
-    found = graph.copy()
-    found.nx = nx.MultiDiGraph()
+    ordered = graph.copy()
+    ordered.nx = nx.MultiDiGraph()
     order = dataflow_order(graph)
     for name in [*order, *(name for name, _ in graph.of_type(Output))]:
-        found.nx.add_node(name, **graph.nx.nodes[name])
-    for name in found.names:
+        ordered.nx.add_node(name, **graph.nx.nodes[name])
+    for name in ordered.names:
         for edge in graph.incoming(name):
-            found.nx.add_edge(edge.source, edge.target, edge=edge)
-    return found
+            ordered.nx.add_edge(edge.source, edge.target, edge=edge)
+    return ordered
 
 
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:

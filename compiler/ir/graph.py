@@ -401,6 +401,7 @@ class Graph:
         return graph_html(self)
 
     def _source_port(self, name: str, port: str) -> str:
+        """Return the output port of a node: `port`, or the first one if it is empty."""
         operation = self.operation(name)
         if isinstance(operation, Output):
             raise UnknownNodeError(f"{name!r} is an output of the network; an output has no target.")
@@ -410,6 +411,7 @@ class Graph:
         return port or ports[0]
 
     def _target_port(self, name: str, port: str) -> str:
+        """Return the input port of a node: `port`, or the first one if it is empty (for a Concat, the next free one)."""
         operation = self.operation(name)
         if isinstance(operation, Input):
             raise UnknownNodeError(f"{name!r} is an input of the network; an input has no source.")

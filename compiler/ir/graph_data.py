@@ -113,6 +113,8 @@ def surrogate_from_data(data: object) -> Surrogate:
 
 
 def _operation_to_data(operation: Operation, store: _StoreField, models: list[NeuronModel]) -> dict[str, Any]:
+    """Return an operation as JSON types; its model is added to `models` if it is new, and stored as an index."""
+
     def encode(hint: Any, value: Any, at: str) -> Any:
         origin, args = get_origin(hint), get_args(hint)
         if value is None:
@@ -140,6 +142,7 @@ def _operation_to_data(operation: Operation, store: _StoreField, models: list[Ne
 
 
 def _plain(value: object) -> Any:
+    """Return a value as JSON types."""
     match value:
         case frozenset():
             return sorted(value)
@@ -154,6 +157,7 @@ def _plain(value: object) -> Any:
 
 
 def _model_to_data(model: NeuronModel) -> dict[str, Any]:
+    """Return a model as JSON types, with its equations as text."""
     return {
         "name": model.name,
         "inputs": list(model.inputs),
@@ -168,6 +172,7 @@ def _model_to_data(model: NeuronModel) -> dict[str, Any]:
 
 
 def _graph(data: object, find: FindArray) -> Graph:
+    """Return the graph from data that were not checked before."""
     wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"a different version of snnc wrote it (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
@@ -195,7 +200,8 @@ def _graph(data: object, find: FindArray) -> Graph:
 
 
 def _models(rows: list[Any]) -> list[NeuronModel]:
-    found, left, names = [], MAX_EQUATIONS, MAX_NAMES
+    """Return the models, within the limits on the length of their equations and the number of their names."""
+    models, characters_left, names_left = [], MAX_EQUATIONS, MAX_NAMES
     for k, row in enumerate(rows):
         at = f"model {k}"
         given = json_object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
@@ -204,16 +210,17 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
             tuple(_text(v, f"{key} of {at}") for v in json_list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs")
         )
         states, parameters = (_numbers(given[key], f"{key} of {at}") for key in ("states", "parameters"))
-        left, names = left - len(equations), names - sum(map(len, (inputs, outputs, states, parameters)))
-        if left < 0 or names < 0:
+        characters_left, names_left = characters_left - len(equations), names_left - sum(map(len, (inputs, outputs, states, parameters)))
+        if characters_left < 0 or names_left < 0:
             raise GraphDataError(
                 f"the equations of all neurons are longer than {MAX_EQUATIONS:,} characters, or have more than {MAX_NAMES:,} names."
             )
-        found.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
-    return found
+        models.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
+    return models
 
 
 def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray) -> Operation:
+    """Return the operation of node `name`."""
     kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Operation)}
     is_ = data.get("is")
     if not isinstance(is_, str) or is_ not in kinds:
@@ -289,12 +296,12 @@ def wrong_value(where: str, wanted: str, value: object) -> GraphDataError:
 
 def json_object(value: object, where: str, keys: Collection[str]) -> dict[str, Any]:
     """Return `value` if it is an object with exactly these keys, else raise a GraphDataError."""
-    found = _mapping(value, where)
-    if set(found) != set(keys):
-        missing, unknown = sorted(set(keys) - set(found)), sorted(set(found) - set(keys))
+    data = _mapping(value, where)
+    if set(data) != set(keys):
+        missing, unknown = sorted(set(keys) - set(data)), sorted(set(data) - set(keys))
         what = f"lacks {', '.join(missing)}" if missing else f"contains the unknown {unknown[0][:60]!r}"
         raise GraphDataError(f"the description of the network is wrong: {where} {what}.")
-    return found
+    return data
 
 
 def _mapping(value: object, where: str) -> dict[str, Any]:
@@ -345,6 +352,7 @@ def _signed(value: object, where: str) -> int:
 
 
 def _number(value: object, where: str) -> float:
+    """Return `value` if it is a finite number, else raise a GraphDataError."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
         raise wrong_value(where, "a finite number", value)
     try:

@@ -61,15 +61,17 @@ def _with_bias(text: str, operation: Operation) -> str:
 def _windows(
     kernel: Iterable[int], stride: tuple[int, ...], padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...], usual: tuple[int, ...]
 ) -> str:
-    found = ["x".join(map(str, kernel))]
-    found += [f"s{_numbers(stride or usual)}"]
+    """Return the size, stride, padding and dilation of windows as text; `usual` is the stride if none is set."""
+    words = ["x".join(map(str, kernel))]
+    words += [f"s{_numbers(stride or usual)}"]
     if any(any(pair) for pair in padding):
         pairs = [str(a) if a == b else f"{a}+{b}" for a, b in padding]
-        found.append(f"p{pairs[0] if len(set(pairs)) == 1 else 'x'.join(pairs)}")
+        words.append(f"p{pairs[0] if len(set(pairs)) == 1 else 'x'.join(pairs)}")
     if any(d != 1 for d in dilation):
-        found.append(f"d{_numbers(dilation)}")
-    return " ".join(found)
+        words.append(f"d{_numbers(dilation)}")
+    return " ".join(words)
 
 
 def _numbers(values: tuple[int, ...]) -> str:
+    """Return one number if all are equal, else all of them."""
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))

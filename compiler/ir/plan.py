@@ -102,9 +102,9 @@ class Relay:
 class PartialSum:
     """A vertex in the first stage of the reduction of partial input gradients.
 
-    It adds partial products of `producers` column groups, which are numbered from `first` in the order connection, tile, neuron. Its sums
-    are those of the samples ``[sample, sample + samples)`` and the entries ``[entry, entry + entries)`` of their gradient windows. The
-    vertices of one `part` together cover every entry once; a vertex with several samples covers all entries of each.
+    It adds partial products of `producers` column groups, numbered from `first` in the order connection, tile, neuron. It adds them for the
+    samples ``[sample, sample + samples)``, and for the entries ``[entry, entry + entries)`` of each sample's gradient window. The vertices
+    of one `part` together cover every entry once; a vertex with several samples covers all entries of each sample.
     """
 
     tile: int
@@ -179,11 +179,17 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection of population `target` that reads bus `bus`; weights are stored with the target's blocks, and copies with the source's.
+    """A connection. Its weights are stored with the blocks of the target, and copies of the weights with those of the source.
 
-    `packed` is the number of bundles of the target's tiles that pack rows of these weights before they are sent to the source; 0: the
-    source reads rows from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns` is whether the gradient of the source
-    returns in windows, as partial products with the target's own weights.
+    Attributes
+    ----------
+    id, bus, delay, target
+        Id of the connection; id of the bus that it reads; delay in steps; id of the population that reads it.
+    packed
+        Number of bundles of target tiles that pack rows of weights before they send them to the source; 0: the source reads rows from the
+        blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
+    returns
+        Whether the gradient of the source returns in windows, as partial products with the target's own weights.
     """
 
     id: str
@@ -338,7 +344,7 @@ class Plan:
     bound_cycles: float = 0.0
     """Balance bound of a training step: the same supersteps, each spread evenly over all tiles (:mod:`snnc.compiler.tiles.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step (same module): one instruction issue per vector of columns and event, each id moved once, barriers."""
+    """Ideal bound of a training step, the minimum work of any code (:mod:`snnc.compiler.tiles.bounds`)."""
     strategy: str = "snnc"
     """Strategy that chose the tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -359,8 +365,8 @@ class Plan:
     traffic: PlanTraffic | None = None
     """Bytes moved by a step, by layer and chip; None in estimates."""
     latency: int = 1
-    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes
-    of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
+    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes of one
+    iteration while neurons compute the next. Stages and lags above are those of the backward pass, where the latency is 1."""
 
     @property
     def segments(self) -> Segments:

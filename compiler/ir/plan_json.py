@@ -59,10 +59,12 @@ def unsteps(coded: Sequence[int]) -> list[int]:
 
 
 def _table(rows: Sequence[Any], kind: Any) -> dict[str, list[int]]:
+    """Return the fields of `rows`, objects of the class `kind`, as coded columns."""
     return {field.name: steps([getattr(row, field.name) for row in rows]) for field in fields(kind)}
 
 
 def _rows(table: dict[str, list[int]], kind: Any) -> tuple[Any, ...]:
+    """Return the objects from the result of :func:`_table`."""
     return tuple(kind(*row) for row in zip(*(unsteps(table[field.name]) for field in fields(kind)), strict=True))
 
 
@@ -102,6 +104,7 @@ def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
 
 
 def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
+    """Return the traffic of a plan from JSON types."""
     if data is None:
         return None
     links = {kind: tuple((source, tuple(to), size) for source, to, size in sent) for kind, sent in data["links"].items()}

@@ -101,13 +101,14 @@ def program_from_data(data: object, find: FindArray, loss: Loss | None, optimize
 
 
 def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+    """Return the program from data that were not checked before."""
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(
             f"a different version of snnc wrote the step program (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
         )
     hints = _program_fields()
     loss, data = _bound_loss(loss, data)
-    found = json_object(data, "the step program", ("version", *_SHARED, *hints))
+    program_data = json_object(data, "the step program", ("version", *_SHARED, *hints))
     shared: dict[str, list[Any]] = {}
 
     def decode(hint: Any, value: Any, at: str, listed: bool = True) -> Any:
@@ -143,8 +144,8 @@ def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimi
         return decoded(hint, value, at, at, decode)
 
     for key, hint in _SHARED.items():
-        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(found[key], key, MAX_EDGES))]
-    return StepProgram(**{name: decode(hint, found[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
+        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(program_data[key], key, MAX_EDGES))]
+    return StepProgram(**{name: decode(hint, program_data[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
 
 
 def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
@@ -158,14 +159,14 @@ def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
 
 def _check(program: StepProgram) -> None:
     """Check that names are defined in the program, and that parameter values have the shapes of their buffers."""
-    known = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
-    known |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
-    for name in known:
+    names = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
+    names |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
+    for name in names:
         if not _NAME.fullmatch(name):
             raise wrong_value("the name of a buffer", "letters and digits", name)
     for op in (*program.forward, *program.backward, *program.update):
         for text in _names_in(op):
-            if text not in known:
+            if text not in names:
                 raise wrong_value(f"a name in {type(op).__name__}", "that of a buffer of the program", text)
     for key, buffer in program.buffers.items():
         if key != buffer.name:
@@ -177,15 +178,15 @@ def _check(program: StepProgram) -> None:
 
 def _names_in(op: Any) -> list[str]:
     """Return the names of buffers and ids in an operation."""
-    found: list[str] = []
+    names: list[str] = []
     for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
         if isinstance(value, BufferValue):
-            found.append(value.buffer)
+            names.append(value.buffer)
         elif isinstance(value, str) and name != "kind":
-            found.append(value)
+            names.append(value)
         elif isinstance(value, tuple):
-            found += [v for v in value if isinstance(v, str)]
-    return found
+            names += [v for v in value if isinstance(v, str)]
+    return names
 
 
 def _program_fields() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Division of the iterations of a sequence into segments; only one segment at a time has its history on the tiles.
 
-The histories of the others are recomputed, or stored in streaming memory. With iterations ``[0, K)`` and C of them per segment, segment s
-is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before their first step of
-the segment, and relays need the earlier steps within reach of their delays.
+The histories of the other segments are recomputed, or stored in streaming memory. With iterations ``[0, K)`` and C iterations per segment,
+segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before their first
+step of the segment. Relays need the earlier steps that they still have to send.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Segments:
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_before(self, lag: int) -> int:
-        """Return the number of stored steps that a relay still sends after a boundary; its source sends the last step again."""
+        """Return the number of steps before a boundary that a relay sends after it, without the last step, which the source sends again."""
         return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
     @property

@@ -70,34 +70,36 @@ def compatible(one: Shape, other: Shape) -> bool:
 
 
 def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
-    found: dict[tuple[str, str], Shape] = {}
+    """Return the shapes of all ports; a shape that depends on an input is derived as soon as the shape of the input is known."""
+    shapes: dict[tuple[str, str], Shape] = {}
     for name in graph.names:
         operation = graph.operation(name)
         if isinstance(operation, ir.Input | Population):
-            found.update({(name, port): operation.shape for port in source_ports(operation)})
+            shapes.update({(name, port): operation.shape for port in source_ports(operation)})
         elif isinstance(operation, ir.Linear):
-            found[name, "out"] = operation.weight.shape[:1]
+            shapes[name, "out"] = operation.weight.shape[:1]
         elif isinstance(operation, ir.Sparse):
-            found[name, "out"] = operation.shape[:1]
+            shapes[name, "out"] = operation.shape[:1]
         elif isinstance(operation, ir.Reshape):
-            found[name, "out"] = operation.shape
+            shapes[name, "out"] = operation.shape
     waiting = [n for n in graph.names if not isinstance(graph.operation(n), ir.Input | Population | ir.Linear | ir.Sparse | ir.Reshape)]
     while waiting:
-        left = []
+        unresolved = []
         for name in waiting:
-            shape = _derived(graph, name, found)
+            shape = _derived(graph, name, shapes)
             if shape is None:
-                left.append(name)
+                unresolved.append(name)
             else:
-                found[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
-        if len(left) == len(waiting):
-            raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} is undefined: no input or population leads to it.")
-        waiting = left
-    return found
+                shapes[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
+        if len(unresolved) == len(waiting):
+            raise UnconnectedError(f"the shape of {', '.join(map(repr, unresolved))} is undefined: no input or population leads to it.")
+        waiting = unresolved
+    return shapes
 
 
-def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) -> Shape | None:
-    shapes = {e.target_port: found[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in found}
+def _derived(graph: Graph, name: str, derived: Mapping[tuple[str, str], Shape]) -> Shape | None:
+    """Return the shape of a node, given the shapes of ports that are `derived` so far; None if those of its sources are not."""
+    shapes = {e.target_port: derived[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in derived}
     if not shapes:
         return None
     source = next(iter(shapes.values()))
@@ -124,6 +126,7 @@ def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) ->
 
 
 def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
+    """Return the shape of a Concat, given the shapes of its input ports."""
     parts = [shapes[port] for port in sorted(shapes, key=lambda port: (len(port), port))]
     first = parts[0]
     if not -len(first) <= axis < len(first):
@@ -194,6 +197,7 @@ class _Kinds:
         self.known: dict[tuple[str, str], Kind] = {}
 
     def of(self, name: str, port: str) -> Kind:
+        """Return the kind of an output port; on a cycle that leads back to the port, "values" is assumed."""
         key = (name, port)
         if key not in self.known:
             self.known[key] = "values"  # the kind assumed by a cycle that leads back to this port
@@ -201,6 +205,7 @@ class _Kinds:
         return self.known[key]
 
     def _find(self, name: str, port: str) -> Kind:
+        """Derive the kind of an output port."""
         match self.graph.operation(name):
             case ir.Input(kind=kind):
                 return kind

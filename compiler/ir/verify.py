@@ -66,6 +66,7 @@ def _check_ends(graph: Graph) -> None:
 
 
 def _check_windows(graph: Graph, steps: int | None) -> None:
+    """Check that the steps that each output uses exist."""
     for name, output in graph.of_type(ir.Output):
         start, stop = output.start, output.stop
         if start < 0 or (stop is not None and stop <= start) or (steps is not None and max(start + 1, stop or 0) > steps):
@@ -75,6 +76,7 @@ def _check_windows(graph: Graph, steps: int | None) -> None:
 
 
 def _check_ports(graph: Graph) -> None:
+    """Check that the ends of each edge are ports, and that no delay is negative."""
     for edge in graph.edges:
         known = source_ports(graph.operation(edge.source))
         if isinstance(graph.operation(edge.source), ir.Output) or edge.source_port not in known:
@@ -90,6 +92,7 @@ def _check_ports(graph: Graph) -> None:
 
 
 def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
+    """Return the input ports of a node."""
     match graph.operation(name):
         case Population(model=model):
             return model.inputs
@@ -102,6 +105,7 @@ def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
 
 
 def _check_sizes(graph: Graph) -> None:
+    """Check the shapes of operations and of their weights, before memory is allocated."""
     for name in graph.names:
         match graph.operation(name):
             case ir.Input(shape=shape) | Population(shape=shape) | ir.Reshape(shape=shape):
@@ -128,6 +132,7 @@ def _check_sizes(graph: Graph) -> None:
 
 
 def _check_weight(name: str, operation: ir.Linear | ir.Conv) -> None:
+    """Check the number of axes of a weight, its size, and the shape of the bias."""
     weight, bias = operation.weight, operation.bias
     expected, axes = ("[outputs, inputs]", (2,)) if isinstance(operation, ir.Linear) else ("[outputs, inputs / groups, *kernel]", (3, 4))
     if weight.ndim not in axes:
@@ -142,6 +147,7 @@ def _check_bias(name: str, bias: Array | None, weight: Shape) -> None:
 
 
 def _check_population(name: str, population: Population) -> None:
+    """Check that the parameters and states that a population sets exist, and their shapes."""
     model = population.model
     for what, values, known in (("parameter", population.parameters, model.parameters), ("state", population.initial, model.states)):
         for key, value in values.items():
@@ -161,6 +167,7 @@ def _check_population(name: str, population: Population) -> None:
 
 
 def _check_connected(graph: Graph) -> None:
+    """Check that each input port has a source (only one unless they are summed), and that nodes other than populations have a target."""
     for name in graph.names:
         operation = graph.operation(name)
         for port in () if isinstance(operation, ir.Input) else _target_ports(graph, name) or ("0",):
@@ -177,6 +184,7 @@ def _check_connected(graph: Graph) -> None:
 
 
 def _check_values(graph: Graph) -> None:
+    """Check that all weights, parameters and initial states are finite."""
     for name, what, value in _arrays(graph):
         finite = np.isfinite(value)
         if not finite.all():
@@ -187,6 +195,7 @@ def _check_values(graph: Graph) -> None:
 
 
 def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
+    """Yield all arrays: the name of the node, what the array is, and the array."""
     for name in graph.names:
         match graph.operation(name):
             case ir.Linear() | ir.Sparse() | ir.Conv() | ir.Scale() as operation:
@@ -207,6 +216,7 @@ def _named(node: str, what: str, values: Mapping[str, Array | float]) -> Iterato
 
 
 def _check_cycles(graph: Graph) -> None:
+    """Check that every cycle contains a delay."""
     immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
     if nx.is_directed_acyclic_graph(immediate):
@@ -217,6 +227,7 @@ def _check_cycles(graph: Graph) -> None:
 
 
 def _check_edges(graph: Graph, ports: PortMap) -> None:
+    """Check that the shape of every source fits its target."""
     for edge in graph.edges:
         source = ports[edge.source, edge.source_port].shape
         _check_shape_change(graph, edge, source)
@@ -251,6 +262,7 @@ def broadcastable(shape: Shape, to: Shape) -> bool:
 
 
 def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
+    """Return the shape that the target of an edge expects; None if it accepts others."""
     match graph.operation(edge.target):
         case Population(shape=shape):
             return shape
@@ -285,6 +297,7 @@ def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
 
 
 def _check_states(graph: Graph) -> None:
+    """Check that the states that a caller may set exist."""
     for label, ref in graph.state_inputs.items():
         operation = graph.operation(ref.node) if ref.node in graph.nx else None
         if not isinstance(operation, Population):

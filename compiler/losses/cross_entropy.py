@@ -1,4 +1,4 @@
-"""Softmax cross entropies of a recorded output: each defines the scores of a sequence and spreads their gradient over its steps."""
+"""Softmax cross entropies of a recorded output: each defines scores of a sequence, and spreads their gradient over the steps."""
 
 from __future__ import annotations
 

@@ -61,14 +61,15 @@ def value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: Bat
     if term.statistic == "steps":
         return _of_steps(term, output, lengths, targets)
     steps, batch, _ = output.shape
-    found, at = statistic_of(term, output, lengths)
+    values, at = statistic_of(term, output, lengths)
     spreads = (np.arange(steps)[:, None] < lengths)[:, :, None]
     if term.softmax:
-        scores, slope = _inverted(term, found) if term.statistic == "first_spike" else (found, np.ones_like(found))
+        scores, slope = _inverted(term, values) if term.statistic == "first_spike" else (values, np.ones_like(values))
         loss, gradient = cross_entropy(scores, targets.values)
         gradient *= slope
     else:
-        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _targets_of(term, found, lengths, targets), lengths)
+        wanted = _targets_of(term, values, lengths, targets) if term.reads_targets else None
+        loss, gradient = _elementwise(term, values, wanted, lengths)
     gradient = gradient / output.dtype.type(batch)
     if term.statistic in ("count", "mean"):
         share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
@@ -90,14 +91,14 @@ def _targets_of(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets
     """Return the targets of a statistic, [B, n]."""
     length = lengths[:, None].astype(like.dtype)
     if targets.kind == "values":
-        wanted = targets.values.astype(like.dtype)
+        target = targets.values.astype(like.dtype)
     else:
         right = targets.values[:, None] == np.arange(like.shape[1])
         if term.squares_counts:
             on, off = ((lengths * rate * targets.group).astype(np.int64)[:, None] for rate in (term.on, term.off))
             return np.where(right, on, off).astype(like.dtype)
-        wanted = np.where(right, term.on, term.off).astype(like.dtype)
-    return np.where(wanted < 0, length + wanted, wanted) if term.statistic == "first_spike" else wanted
+        target = np.where(right, term.on, term.off).astype(like.dtype)
+    return np.where(target < 0, length + target, target) if term.statistic == "first_spike" else target
 
 
 def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
@@ -110,6 +111,7 @@ def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tup
 
 
 def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
+    """Return the result of :func:`value_and_gradient` for a term over the values of every step."""
     steps, batch, width = output.shape
     valid = np.broadcast_to(np.arange(steps)[:, None] < lengths, (steps, batch))
     if term.softmax:

@@ -52,7 +52,7 @@ class UpdateOptions:
     Attributes
     ----------
     weight_decay
-        This factor times the parameters is added to their gradients; :class:`AdamW` subtracts it from the parameters themselves.
+        Factor on the parameters; the product is added to their gradients, or subtracted from the parameters themselves by :class:`AdamW`.
     clip_value
         Bound to which each element of the gradients is clipped, as in torch.nn.utils.clip_grad_value_.
     clip_norm
@@ -61,8 +61,8 @@ class UpdateOptions:
     groups
         Groups of parameters with their own settings.
     accumulate
-        Whether machines reserve memory for gradients summed over several batches, one number per parameter; other targets can always
-        accumulate.
+        Whether machines with tiles reserve memory for gradients summed over several batches, one number per parameter; other targets can
+        always accumulate.
     loss_scale
         Loss scaling, see :class:`~snnc.compiler.losses.loss_scale.LossScale`; None: no scaling.
     l1

@@ -121,6 +121,7 @@ class Term:
 
 
 def _check_names(value: Expression) -> None:
+    """Check that an equation reads ``x``, and no names other than ``x`` and ``y``."""
     found = set(symbols(value))
     if found - {"x", "y"}:
         raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; it may read x, the output, and y, its target.")

@@ -14,11 +14,13 @@ from snnc.compiler.losses.named_terms import compared_term, key_of, regulariser
 from snnc.compiler.losses.term import Term
 
 _PART: Final = re.compile(r"(?:([0-9.eE+-]+)\s*\*\s*)?(\w[\w -]*?)(?:\[(.*)\])?(?::([^\[\]]*))?", re.DOTALL)
+"""A term in text: factor, name, equation in brackets, options."""
 _WHOLE: Final[Mapping[str, Callable[[str], Any]]] = {
     "classes": int,
     "targets": str,
     "lengths": lambda text: {"": True, "true": True, "false": False}[text.lower()],
 }
+"""Options of the whole loss, with their parsers."""
 _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
     "of": str,
     "on": float,
@@ -28,6 +30,7 @@ _OWN: Final[Mapping[str, Callable[[str], Any]]] = {
     "port": str,
     "bound": float,
 }
+"""Options of a term, with their parsers."""
 
 
 def parse_composed(text: str) -> Composed:
@@ -50,6 +53,7 @@ def parse_composed(text: str) -> Composed:
 
 
 def _part(text: str) -> Composed:
+    """Return the loss described by one part of a sum: an optional factor, a name, and options."""
     found = _PART.fullmatch(text)
     if found is None:
         raise UnknownLossError(f"the loss {text!r} cannot be read; give a name with options, such as 'ce_count:classes=10'.")
@@ -64,6 +68,7 @@ def _part(text: str) -> Composed:
 
 
 def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
+    """Return the term with the name `key` and the options `own`; `text` is quoted in messages."""
     try:
         if key == "equation":
             if equation is None:
@@ -81,18 +86,18 @@ def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Ter
 
 def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of the term, and those of the whole loss."""
-    own: dict[str, Any] = {}
-    whole: dict[str, Any] = {}
+    of_term: dict[str, Any] = {}
+    of_loss: dict[str, Any] = {}
     for option in filter(None, map(str.strip, options.split(","))):
         name, _, value = map(str.strip, option.partition("="))
         read = _WHOLE.get(name) or _OWN.get(name)
         if read is None:
             raise UnknownLossError(f"the loss {text!r} has the unknown option {name!r}; known options are {', '.join([*_OWN, *_WHOLE])}.")
         try:
-            (whole if name in _WHOLE else own)[name] = read(value)
+            (of_loss if name in _WHOLE else of_term)[name] = read(value)
         except (ValueError, KeyError):
             raise UnknownLossError(f"the loss {text!r} has the invalid value {value!r} of {name}.") from None
-    return own, whole
+    return of_term, of_loss
 
 
 def data_text(loss: Composed) -> str:

@@ -123,18 +123,18 @@ def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
     elif isinstance(given, str):
         default, named = None, {}
         for written, part in named_parts(given):
-            own, value = (written, part) if written is not None else _named(part)
-            if own in named:
-                raise CapacityTextError(f"the capacity {given!r} has two values for {own!r}; remove one of them.")
-            if own == OTHERS and default is not None:
+            source, value = (written, part) if written is not None else _named(part)
+            if source in named:
+                raise CapacityTextError(f"the capacity {given!r} has two values for {source!r}; remove one of them.")
+            if source == OTHERS and default is not None:
                 raise CapacityTextError(
                     f"the capacity {given!r} has two values without a name, {default!r} and {value!r}; remove one of them, or write a "
                     "name with ; = : in quotes: '\"a;b\"=20'."
                 )
-            if own == OTHERS:
+            if source == OTHERS:
                 default = value
             else:
-                named[own] = value
+                named[source] = value
     else:
         return given, {}
     if (default is None and not named) or "" in named:
@@ -172,6 +172,7 @@ def checked_share(percent: Any, given: object) -> Share:
 
 
 def _amount(raw: Any, given: object) -> int | Share:
+    """Return a number of spikes or a share; `given`, the whole capacity, is quoted in messages."""
     value, share = split_share(raw)
     if isinstance(value, str):
         try:

@@ -31,9 +31,9 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     read: list[_TermInput] = []
     whole = graph
     for term in loss.terms:
-        found = _read(whole, loss, term, wanted)
-        whole = found.graph
-        read.append(found)
+        term_input = _read(whole, loss, term, wanted)
+        whole = term_input.graph
+        read.append(term_input)
     return _joined(graph, whole, loss, read)
 
 
@@ -56,6 +56,7 @@ class _TermInput:
 
 
 def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
+    """Return the input of a term, from an output that is selected or from the population that it names."""
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
         (edge,) = graph.incoming(output)
@@ -91,15 +92,15 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
         group, rest = divmod(first.size, loss.classes)
         if rest or not group:
             raise LossOutputError(f"the loss has {loss.classes} classes, which do not divide the {first.size} outputs that it reads.")
-    places = list(dict.fromkeys(each.place for each in read))
+    places = list(dict.fromkeys(term_input.place for term_input in read))
     if len(places) == 1 and group == 1 and first.output is not None:
         slices = ((0, first.size),) * len(read)
         return graph, first.output, replace(loss, slices=slices).simplified()
     graph, ends, begins, width = given.copy(), list[str](), {}, 0
     for place in places:
-        each = next(some for some in read if some.place == place)
-        ends.append(_vector(graph, each, group))
-        size = each.size // group if each.grouped else each.size
+        term_input = next(candidate for candidate in read if candidate.place == place)
+        ends.append(_vector(graph, term_input, group))
+        size = term_input.size // group if term_input.grouped else term_input.size
         begins[place] = (width, width + size)
         width += size
     joined = ends[0]
@@ -109,17 +110,17 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) 
             graph.connect(end, joined, target_port=str(number))
     output = graph.add(fresh_name(graph, "loss"), Output())
     graph.connect(joined, output)
-    return graph, output, replace(loss, slices=tuple(begins[each.place] for each in read), group=group).simplified()
+    return graph, output, replace(loss, slices=tuple(begins[term_input.place] for term_input in read), group=group).simplified()
 
 
-def _vector(graph: Graph, each: _TermInput, group: int) -> str:
+def _vector(graph: Graph, term_input: _TermInput, group: int) -> str:
     """Add the operations that turn the input of a term into a vector, summed over the neurons of each class if it is grouped by class."""
-    edge = each.edge
+    edge = term_input.edge
     flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
     graph.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
-    if not each.grouped or group == 1:
+    if not term_input.grouped or group == 1:
         return flat
-    parts = graph.add(fresh_name(graph, f"{edge.source} by class"), Reshape((each.size // group, group)))
+    parts = graph.add(fresh_name(graph, f"{edge.source} by class"), Reshape((term_input.size // group, group)))
     graph.connect(flat, parts)
     sums = graph.add(fresh_name(graph, f"classes of {edge.source}"), Reduce("sum", (1,)))
     graph.connect(parts, sums)

@@ -25,10 +25,10 @@ def support_bounds(population: PopulationInfo, output: str) -> tuple[float, floa
 
     The result is also None if the output is not a ``spike(x)``, or if the bounds exclude no neuron (lower bound :data:`NO_BOUND` or less).
     """
-    found = population.surrogate.support
-    if found is None or (found[0] <= NO_BOUND and found[1] == math.inf) or _spike_of(population.kernel, output) is None:
+    bounds = population.surrogate.support
+    if bounds is None or (bounds[0] <= NO_BOUND and bounds[1] == math.inf) or _spike_of(population.kernel, output) is None:
         return None
-    return _widened(found[0], -1), _widened(found[1], 1)
+    return _widened(bounds[0], -1), _widened(bounds[1], 1)
 
 
 def _widened(bound: float, direction: int) -> float:
@@ -58,9 +58,9 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
 def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
     """Return the assignment ``y = spike(x)`` that defines `output`; None if `output` is not a spike."""
     values = {a.target: a for a in kernel.forward}
-    found = values.get(output)
-    while found is not None and isinstance(found.value, Symbol):
-        found = values.get(found.value.name)
-    if found is None or not isinstance(found.value, Call) or found.value.function not in SPIKES:
+    assignment = values.get(output)
+    while assignment is not None and isinstance(assignment.value, Symbol):
+        assignment = values.get(assignment.value.name)
+    if assignment is None or not isinstance(assignment.value, Call) or assignment.value.function not in SPIKES:
         return None
-    return found
+    return assignment

@@ -104,15 +104,15 @@ def run_halves(kinds: Halves) -> HalfOption | None:
     Trained weights are rounded already; rounding to the nearest does not change them.
     """
 
-    def chosen(own: frozenset[Half]) -> HalfNumbers | None:
-        rounds = "weights" in own, "states" in own
+    def chosen(of_layer: frozenset[Half]) -> HalfNumbers | None:
+        rounds = "weights" in of_layer, "states" in of_layer
         return HalfNumbers("nearest" if rounds[0] else None, states=rounds[1]) if any(rounds) else None
 
     if not kinds.only("weights", "states"):
         return None
     if not kinds.named:
         return chosen(kinds.default)
-    return HalfLayers(chosen(kinds.default), tuple((name, chosen(own)) for name, own in kinds.named.items()))
+    return HalfLayers(chosen(kinds.default), tuple((name, chosen(of_layer)) for name, of_layer in kinds.named.items()))
 
 
 def with_half_states(model: NeuronModel) -> NeuronModel:
@@ -141,9 +141,9 @@ def check_layers(half: Halves, program: StepProgram) -> None:
         A layer has no numbers of a kind that is named for it.
     """
     populations, connections = {p.id: p.label for p in program.populations}, [c.label for c in program.connections]
-    learnt = _weights_by_layer(program.connections, populations)
+    labels_of_weights = _weights_by_layer(program.connections, populations)
     rounded = {
-        "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in learnt[weight]},
+        "weights": {label for weight in rounded_weights(program.parameters, program.connections) for label in labels_of_weights[weight]},
         "states": {p.label for p in program.populations if p.kernel.states},
         "history": {p.label for p in program.populations if p.kernel.rounded},
         "deltas": {populations[_owner(program, op.target)] for op in program.backward if isinstance(op, DenseInputGradient) and op.half},
@@ -169,7 +169,7 @@ def _weights_by_layer(connections: Iterable[ConnectionInfo], populations: Mappin
 
 
 def _owner(program: StepProgram, current: str) -> str:
-    """Return the population whose current `current` is."""
+    """Return the id of the population that has the input current `current`."""
     return next(p.id for p in program.populations if current in p.ports)
 
 
@@ -205,20 +205,19 @@ def half_deltas(program: StepProgram, half: Halves) -> tuple[BackwardOp, ...]:
     return tuple(replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target in chosen else op for op in program.backward)
 
 
-def check_past(found: bool, program: StepProgram) -> None:
-    """Raise an error if no value of the history of `program` can be rounded, that is, if `found` is false.
+def check_past(any_rounded: bool, program: StepProgram) -> None:
+    """Raise an error if no value of the history of `program` can be rounded, that is, if `any_rounded` is false.
 
     Raises
     ------
     NothingRoundedError
         No value can be rounded.
     """
-    if not found:
+    if not any_rounded:
         raise NothingRoundedError(
             f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
             "backward pass; omit precision."
         )
-
 
 
 def check_dense(program: StepProgram) -> None:
@@ -249,15 +248,15 @@ def half_weights(program: StepProgram, half: Halves) -> dict[str, Parameter]:
     HalfRangeError
         A weight exceeds the range of float16.
     """
-    found, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
+    parameters, populations = dict(program.parameters), {p.id: p.label for p in program.populations}
     chosen = [c for c in program.connections if "weights" in half.of(c.label, populations[c.target])]
     for weight in rounded_weights(program.parameters, chosen):
-        parameter = found[weight]
+        parameter = parameters[weight]
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
                 f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; omit precision, or "
                 "scale the weights."
             )
-        found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
-    return found
+        parameters[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
+    return parameters

@@ -59,6 +59,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
 
 
 def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
+    """Return the graph and the output that the user requested by name."""
     name, _, port = wanted.rpartition(".")
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted
@@ -83,7 +84,7 @@ def _last_population(graph: Graph, outputs: list[str]) -> str | None:
 
 
 def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = None) -> str | None:
-    """Return the port of a population's spikes or of its membrane; None if it is not unique."""
+    """Return the first output port of spikes of population `name`, or the port of its membrane; None if no port is known to be one."""
     model = graph.operation(name).model  # type: ignore[union-attr]
     if wanted == "membrane":
         return membrane(model)
@@ -104,6 +105,7 @@ def membrane(model: NeuronModel) -> str | None:
 
 
 def _recorded(graph: Graph, name: str, port: str) -> tuple[Graph, str]:
+    """Return the graph and its output that records a port, which is added to a copy of the graph if it does not exist."""
     for output, _ in graph.of_type(Output):
         if recorded(graph, output) == (name, port, 0):
             return graph, output

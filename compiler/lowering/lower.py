@@ -1,4 +1,4 @@
-"""Graph to StepProgram: ids and buffers, the forward operations of one step, and the additions for training.
+"""Lowering of a graph to a step program: ids and buffers, the forward operations of one step, and the additions for training.
 
 See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
 """
@@ -106,15 +106,15 @@ def lower(
         graph = with_statistics(graph)
     graph = run_flow(graph)
     ports = port_map(graph)
-    found = links(graph, ports)
+    connections = links(graph, ports)
     trained = Trained()
     if loss is not None and chosen is not None:
-        frozen = frozenset() if train_recurrent else recurrent(found)
-        check_order(graph, found)
-        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
+        frozen = frozenset() if train_recurrent else recurrent(connections)
+        check_order(graph, connections)
+        trained = find_trained(graph, connections, loss, recorded(graph, chosen)[0], frozen, optimizer)
     rule = None if loss is None else optimizer
     halves = as_halves(half)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
+    draft = _Draft(graph, ports, connections, trained, surrogate or atan(2.0), gradient_window, rule, limit, halves)
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
@@ -200,6 +200,7 @@ class _Draft:
 
 
 def _add_inputs(draft: _Draft) -> None:
+    """Add the inputs and their buffers."""
     for name, operation in draft.graph.of_type(Input):
         id_ = draft.ids[name] = f"x{len(draft.inputs)}"
         draft.inputs.append(InputInfo(id_, name, operation.shape, operation.kind, operation.layout))
@@ -207,6 +208,7 @@ def _add_inputs(draft: _Draft) -> None:
 
 
 def _add_populations(draft: _Draft) -> None:
+    """Add all populations, in the order of execution."""
     order = execution_order(draft.graph, draft.links)
     draft.ids.update({name: f"p{number}" for number, name in enumerate(order)})
     read = {(link.source, link.source_port) for link in draft.links}
@@ -218,6 +220,7 @@ def _add_populations(draft: _Draft) -> None:
 
 
 def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
+    """Add a population with its kernel, buffers and parameters; `used` are the ports that are read."""
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
     half = draft.half.of(name)
@@ -257,7 +260,7 @@ def _kernel(
     surrogate: Surrogate,
     learnable: tuple[str, ...],
     trained: bool,
-    known: dict[object, Kernel],
+    kernels: dict[object, Kernel],
     half: frozenset[Half],
 ) -> Kernel:
     """Derive the kernel of a population, or reuse the kernel of an equal population; without training, it saves no values for an adjoint.
@@ -267,11 +270,11 @@ def _kernel(
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None, half & {"states", "history"})
-    if key not in known:
-        found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
-        found = through_statistics(found) if trained and is_batch_norm(model) else found
-        known[key] = _stored_as(found, half)
-    return known[key]
+    if key not in kernels:
+        kernel = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        kernel = through_statistics(kernel) if trained and is_batch_norm(model) else kernel
+        kernels[key] = _stored_as(kernel, half)
+    return kernels[key]
 
 
 def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:
@@ -283,6 +286,8 @@ def _stored_as(kernel: Kernel, half: Collection[Half]) -> Kernel:
 
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
+    """Return the kernel with its adjoint, from the cache if possible."""
+
     def derive() -> Kernel:
         from snnc.compiler.neurons.adjoint import derive_kernel  # SymPy takes half a second to import; only uncached kernels need it
 
@@ -322,6 +327,7 @@ def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
 
 
 def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:
+    """Add a connection to input port number `port` of its target, with its parameters."""
     id_, kind = f"c{len(draft.connections)}", kind_of(link)
     source = draft.sources[link.source, link.source_port]
     learnable = link.learnable and link not in draft.trained.frozen
@@ -344,6 +350,7 @@ def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:
 
 
 def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
+    """Return the outputs and the operations that record them, and add the buffers of the records."""
     outputs: list[OutputInfo] = []
     records: list[Record] = []
     for name, operation in draft.graph.of_type(Output):
@@ -358,6 +365,7 @@ def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
 
 
 def _state_inputs(draft: _Draft) -> Mapping[str, StateRef]:
+    """Return the states that a caller may set, with canonical names."""
     kernels = {info.label: info.kernel for info in draft.populations}
     found = {}
     for label, ref in draft.graph.state_inputs.items():

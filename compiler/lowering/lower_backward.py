@@ -66,7 +66,7 @@ def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
 
 def find_trained(
     graph: Graph,
-    found: tuple[PopulationLink, ...],
+    connections: tuple[PopulationLink, ...],
     loss: Loss,
     source: str,
     frozen: frozenset[PopulationLink],
@@ -79,12 +79,13 @@ def find_trained(
     NothingToLearnError
         No population learns.
     """
-    leading = _closure({source} if isinstance(graph.operation(source), Population) else set(), [(li.target, li.source) for li in found])
-    learning = {li.target for li in found if li.learnable and li not in frozen and _learns(li, optimizer)}
+    start = {source} if isinstance(graph.operation(source), Population) else set()
+    leading = _closure(start, [(li.target, li.source) for li in connections])
+    learning = {li.target for li in connections if li.learnable and li not in frozen and _learns(li, optimizer)}
     learning |= {
         name for name, population in graph.of_type(Population) if any(not is_frozen(optimizer, f"{name}.{p}") for p in population.learnable)
     }
-    learning = _closure(learning, [(li.source, li.target) for li in found])
+    learning = _closure(learning, [(li.source, li.target) for li in connections])
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
     if source not in trained:
         raise NothingToLearnError(
@@ -121,6 +122,8 @@ def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Ba
 
 @dataclass
 class _Backward:
+    """The backward half under construction."""
+
     draft: BackwardDraft
     gradients: dict[str, str] = field(default_factory=dict)
     """Gradient buffers, by parameter."""

@@ -21,17 +21,17 @@ def named_parts(text: str) -> Iterator[tuple[str | None, str]]:
     """
     position = 0
     while position < len(text):
-        found = _PART.match(text, position)
-        assert found is not None, "the last alternative matches any text"
-        quoted, rest = found.groups()
+        part = _PART.match(text, position)
+        assert part is not None, "the last alternative matches any text"
+        quoted, rest = part.groups()
         name = None if quoted is None else _unquoted(quoted)
         if name is not None or rest.strip():
             yield name, rest.strip()
-        position = found.end()
+        position = part.end()
 
 
 def quoted(name: str) -> str:
-    """Return `name` as it is written in such a text: in quotes, as a JSON string, if it has special characters or spaces around it.
+    """Return `name` as :func:`named_parts` reads it: in quotes, as a JSON string, if it has special characters or spaces around it.
 
     Examples
     --------

@@ -127,24 +127,24 @@ def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.
     order = np.lexsort((ids, scores(int(key), step, ids)))
     rank = np.empty(len(order), np.int64)
     rank[order] = ids
-    found = np.zeros_like(spikes)
+    result = np.zeros_like(spikes)
     for sample, row in enumerate(fired):
-        own = np.flatnonzero(row)
-        own = own[np.argsort(rank[own])[:capacity]]
-        found[sample, own] = spikes[sample, own]
-    return found
+        spiking = np.flatnonzero(row)
+        spiking = spiking[np.argsort(rank[spiking])[:capacity]]
+        result[sample, spiking] = spikes[sample, spiking]
+    return result
 
 
 def without_returns(program: StepProgram) -> frozenset[str]:
     """Return the limited sources to whose dropped spikes dense connections return no gradient."""
     limited = limited_sources(program)
-    found = set()
+    buffers = set()
     for op in program.forward:
         if isinstance(op, NeuronStep) and any(o in limited for o in op.outputs):
             info = next(p for p in program.populations if p.id == op.population)
             outputs = zip(info.kernel.outputs, op.outputs, strict=True)
-            found |= {b for canonical, b in outputs if b in limited and support_bounds(info, canonical) is not None}
-    return frozenset(found)
+            buffers |= {b for canonical, b in outputs if b in limited and support_bounds(info, canonical) is not None}
+    return frozenset(buffers)
 
 
 def spike_sources(program_forward: tuple[Any, ...], kinds: Mapping[str, str]) -> list[str]:

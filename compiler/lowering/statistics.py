@@ -42,7 +42,7 @@ def with_statistics(graph: Graph) -> Graph:
     return graph
 
 
-def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
+def check_order(graph: Graph, connections: tuple[PopulationLink, ...]) -> None:
     """Check that no batch normalisation is on a cycle.
 
     Raises
@@ -50,7 +50,7 @@ def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
     StatisticsCycleError
         A batch normalisation is on a cycle; the message contains its name.
     """
-    ends = {link.target for link in recurrent(found)}
+    ends = {link.target for link in recurrent(connections)}
     for name in normalised(graph):
         if name in ends:
             raise StatisticsCycleError(

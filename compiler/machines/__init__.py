@@ -50,6 +50,7 @@ def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
 
 
 def _unknown(text: str, others: Others) -> str:
+    """Return the message about an unknown target, with the most similar name."""
     names = (*others, *target_names())
     if text.lower().endswith(".toml") or "/" in text:
         return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."

@@ -1,9 +1,10 @@
 """Load of the links between chips in an exchange, and the time of the busiest link.
 
-Data take the route over the fewest wires; of several such routes, the one whose narrowest wire is widest; of several of these, the one
-whose last wires come first in the target's file (so a file lists straight wires before diagonal ones). The routes from one chip form a
-tree, and data for several chips cross each wire of the tree once. A wire of n links carries n times the bytes of one link, independently
-in each direction. All links work concurrently: the exchange takes as long as the busiest wire.
+Data take the route over the fewest wires. If there are several such routes, the route whose narrowest wire has the most links is chosen; if
+several remain, the route whose last wires come first in the target's file (so a file lists straight wires before diagonal ones).
+
+The routes from one chip form a tree, and data for several chips cross each wire of the tree once. A wire of n links carries n times the
+bytes of one link, independently in each direction. All links work concurrently: the exchange takes as long as the busiest wire.
 """
 
 from __future__ import annotations

@@ -40,8 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Largest number; with :data:`LEAST`, the smallest nonzero number, it keeps cycles, seconds and bytes finite."""
-
+"""Largest number in a target file; :data:`LEAST` is the smallest nonzero number. Both keep cycles, seconds and bytes finite."""
 
 _LARGEST: Final[Mapping[str, int]] = {
     "workers": 1024,
@@ -67,11 +66,11 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` overlaid with `values`; tables are merged key by key."""
-    found = dict(base)
+    merged = dict(base)
     for key, value in values.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = {**found[key], **value} if both else value
-    return found
+        tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = {**merged[key], **value} if tables else value
+    return merged
 
 
 def target_from(values: Mapping[str, Any], where: str) -> Target:
@@ -97,6 +96,7 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
 
 
 def _table(name: str, kind: type, values: Any, where: str) -> Any:
+    """Read a table of the file as an object of the class `kind`."""
     if not isinstance(values, dict):
         raise TargetValueError(f"{name} = {values!r} of the target file {where!r} is not a table; write [{name}] and its keys below.")
     known = fields(kind)
@@ -119,27 +119,28 @@ def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, w
 
 
 def _value(key: str, kind: str, value: Any, where: str) -> Any:
-    here = f"{key} = {value!r} of the target file {where!r}"
+    """Return the value of a key if it has the type `kind` (as text) and is in range."""
+    setting = f"{key} = {value!r} of the target file {where!r}"
     if kind == "str":
         if not isinstance(value, str) or (key == "name" and not value):
-            raise TargetValueError(f"{here} is not a string in quotes.")
+            raise TargetValueError(f"{setting} is not a string in quotes.")
         return value
     if kind == "bool":
         if not isinstance(value, bool):
-            raise TargetValueError(f"{here} is neither true nor false.")
+            raise TargetValueError(f"{setting} is neither true nor false.")
         return value
     if kind.startswith("tuple"):
-        return _wires(here, value)
+        return _wires(setting, value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise TargetValueError(f"{here} is not a finite number.")
+        raise TargetValueError(f"{setting} is not a finite number.")
     if kind == "int" and not isinstance(value, int):
-        raise TargetValueError(f"{here} is not a whole number.")
+        raise TargetValueError(f"{setting} is not a whole number.")
     if value < 0 or (value == 0 and key in _NOT_ZERO):
-        raise TargetValueError(f"{here} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
+        raise TargetValueError(f"{setting} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
     if value and not LEAST <= value <= MOST:
-        raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
+        raise TargetValueError(f"{setting} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
     if value > _LARGEST.get(key, MOST):
-        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
+        raise TargetValueError(f"{setting} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
     return value if kind == "int" else float(value)
 
 
@@ -147,16 +148,19 @@ def _finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _wires(here: str, value: Any) -> tuple[Wire, ...]:
+def _wires(setting: str, value: Any) -> tuple[Wire, ...]:
+    """Return wires from lists of three whole numbers; `setting` is quoted in messages."""
+
     def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 
     if not isinstance(value, list) or not all(is_whole(wire) for wire in value):
-        raise TargetValueError(f"{here} is not a list of wires [chip, chip, number of links].")
+        raise TargetValueError(f"{setting} is not a list of wires [chip, chip, number of links].")
     return tuple((a, b, n) for a, b, n in value)
 
 
 def _check_size(target: Target, where: str) -> None:
+    """Check the numbers of chips and tiles."""
     if target.chips > MAX_CHIPS or target.tiles > MAX_TILES:
         raise MachineSizeError(
             f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
@@ -165,6 +169,7 @@ def _check_size(target: Target, where: str) -> None:
 
 
 def _check_memory(target: Target, where: str) -> None:
+    """Check that control code and stack leave space on a tile."""
     if target.fixed_tile_bytes >= target.tile_bytes:
         raise TargetValueError(
             f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no space in the "
@@ -173,6 +178,7 @@ def _check_memory(target: Target, where: str) -> None:
 
 
 def _check_links(target: Target, where: str) -> None:
+    """Check that wires connect existing chips, and that all chips can be reached."""
     links = target.links
     if links is None:
         if target.chips > 1:

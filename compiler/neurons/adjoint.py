@@ -117,7 +117,7 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
     table: dict[str, Sympy] = {s.name: value for s, value in shared} | dict(zip(statements, values, strict=True))
 
     ordered: list[Assignment] = []
-    done: set[str] = set()
+    ordered_names: set[str] = set()
 
     def name_it(value: Expression) -> Expression:
         name = f"h{len(ordered)}"
@@ -127,12 +127,12 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
     todo = list(reversed(results))
     while todo:
         name = todo[-1]
-        open_operands = sorted({s.name for s in table[name].free_symbols} & table.keys() - done, reverse=True)
+        open_operands = sorted({s.name for s in table[name].free_symbols} & table.keys() - ordered_names, reverse=True)
         todo.extend(open_operands)
         if not open_operands:
             todo.pop()
-            if name not in done:
-                done.add(name)
+            if name not in ordered_names:
+                ordered_names.add(name)
                 ordered.append(Assignment(name, from_sympy(table[name], name_it)))
     code = live(ordered, results)
     temporary = [a.target for a in code if a.target not in results]
@@ -147,22 +147,23 @@ def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary:
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:
         case Call("spike" | "spike_ge", (Symbol(name),)):
-            found = {name: to_sympy(surrogate.derivative).xreplace({symbol("x"): symbol(name)})} if name in wanted else {}
+            partials = {name: to_sympy(surrogate.derivative).xreplace({symbol("x"): symbol(name)})} if name in wanted else {}
         case Call("where", (condition, *_)) if is_binary(condition, binary):
             mask = to_sympy(condition)
             rules = {Where(mask, 1, 0): mask, Where(mask, 0, 1): 1 - mask}
-            found = {name: _derive(assignment.value, name).xreplace(rules) for name in names}
+            partials = {name: _derive(assignment.value, name).xreplace(rules) for name in names}
         case Call():
             whole = {to_sympy(assignment.value): symbol(assignment.target)}
-            found = {name: _derive(assignment.value, name) for name in names}
+            partials = {name: _derive(assignment.value, name) for name in names}
             if assignment.value.function in _VALUE_IN_DERIVATIVE:
-                found = {name: partial.xreplace(whole) for name, partial in found.items()}
+                partials = {name: partial.xreplace(whole) for name, partial in partials.items()}
         case _:
-            found = dict.fromkeys(names, sympy.S.One)
-    return {name: partial for name, partial in found.items() if partial != 0}
+            partials = dict.fromkeys(names, sympy.S.One)
+    return {name: partial for name, partial in partials.items() if partial != 0}
 
 
 _VALUE_IN_DERIVATIVE = frozenset({"exp", "sqrt", "tanh", "sigmoid", "pow"})
+"""Functions whose derivative contains the value of the function."""
 
 
 def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...]:

@@ -28,8 +28,7 @@ LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; kernels have a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
-    "stored_values",
-    "symbolic", "symbolic_functions",
+    "stored_values", "symbolic", "symbolic_functions",
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
@@ -42,35 +41,36 @@ def cached_kernel(
 ) -> Kernel:
     """Return the cached kernel of a neuron, surrogate, learnable parameters and ports; derive and store it on a miss.
 
-    Files that cannot be read or written, or with other contents, are ignored.
+    Files that cannot be read or written, or that do not contain a kernel, are ignored.
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
-        known = _read(path)
+        kernel = _read(path)
     except (OSError, CacheFolderError, UnsafeCacheError):
         return derive()
-    if known is None:
-        known = derive()
+    if kernel is None:
+        kernel = derive()
         with suppress(OSError):
-            _write(path, known)
-    return known
+            _write(path, kernel)
+    return kernel
 
 
 def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
     names = [model.inputs, model.outputs, tuple(model.states), tuple(model.parameters), tuple(learnable), tuple(ports)]
-    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving(), version("sympy")])
+    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
 def _deriving() -> str:
-    total = hashlib.sha256()
+    total = hashlib.sha256(version("sympy").encode())
     for name in _DERIVING:
         total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return total.hexdigest()
 
 
 def _read(path: Path) -> Kernel | None:
+    """Return the kernel stored in a file; None if the file does not exist or does not contain a kernel."""
     try:
         data = read_checked(path, LARGEST)
         return None if data is None else from_data(json.loads(data))

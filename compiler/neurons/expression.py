@@ -133,14 +133,14 @@ def parse_assignments(text: str, functions: Mapping[str, int] = FUNCTIONS) -> tu
         module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EquationError(f"the equations cannot be parsed: {error}. Write one 'name = expression' per line.") from None
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     for statement in module.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.append(Assignment(_name(name), _from_ast(value, 0, functions)))
+                assignments.append(Assignment(_name(name), _from_ast(value, 0, functions)))
             case _:
                 raise EquationError(f"line {statement.lineno} of the equations is not 'name = expression'.")
-    return tuple(found)
+    return tuple(assignments)
 
 
 def parse_expression(text: str) -> Expression:
@@ -160,6 +160,7 @@ def _name(name: str) -> str:
 
 
 def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expression:
+    """Convert a node of Python's syntax tree; `depth` is its distance from the root."""
     if depth > MAX_DEPTH:
         raise EquationError(f"the expression is nested deeper than {MAX_DEPTH} levels.")
     match node:
@@ -189,6 +190,7 @@ def _from_ast(node: ast.expr, depth: int, functions: Mapping[str, int]) -> Expre
 
 
 def _finite(value: float) -> float:
+    """Return a constant as a float, or raise an EquationError if it is not finite."""
     try:
         number = float(value)
     except OverflowError:
@@ -211,6 +213,7 @@ def to_text(expression: Expression) -> str:
 
 
 def _text(expression: Expression, outer: int) -> str:
+    """Print an expression, in parentheses where an operator of the precedence `outer` around it requires them."""
     match expression:
         case Number(value):
             text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

@@ -40,11 +40,11 @@ class Kernel:
         Other forward names (inputs, intermediates or outputs) that are stored at each step because the adjoint cannot
         recompute them.
     backward
-        Adjoint code: reads ``s*``, ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming ``d_o*`` (this step's outputs) and ``d_s*``
-        (the states, from the following step); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
-        (one value per neuron and sample; the backend sums over samples, and over neurons for a scalar; if a constant is assigned, such
-        as 0 for an unused input, it applies to all neurons and samples). Recomputed forward values keep their forward names, including
-        an ``s*`` that is not in `history`.
+        Adjoint code. It reads ``s*`` and ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming gradients ``d_o*`` (of this step's
+        outputs) and ``d_s*`` (of the states, from the following step). It assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``:
+        one value per neuron and sample, which the backend sums over samples, and over neurons for a scalar. An assigned constant, such as
+        0 for an unused input, applies to all neurons and samples. Recomputed forward values keep their forward names, including an ``s*``
+        that is not in `history`.
     learnable
         Parameters that ``backward`` differentiates.
     binary

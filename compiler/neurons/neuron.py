@@ -87,6 +87,7 @@ def neuron(
 
 
 def _check(model: NeuronModel) -> None:
+    """Check the names of a model, that equations read only defined names, and that outputs exist."""
     declared = [*model.inputs, *model.states, *model.parameters]
     where = f"neuron '{model.name}'"
     repeated = sorted({n for n in declared if declared.count(n) > 1})
@@ -95,18 +96,18 @@ def _check(model: NeuronModel) -> None:
     for name in [*declared, *(a.target for a in model.equations)]:
         if not name.isidentifier() or "__" in name or name in FUNCTIONS:
             raise NeuronDefinitionError(f"{where}: {name!r} cannot be a name (it is a function, not an identifier, or contains '__').")
-    known = set(declared)
+    defined = set(declared)
     for assignment in model.equations:
-        unknown = sorted(set(symbols(assignment.value)) - known)
+        unknown = sorted(set(symbols(assignment.value)) - defined)
         if unknown:
             raise NeuronDefinitionError(
                 f"{where}: '{assignment}' reads {', '.join(unknown)}, which is not an input, a state, a parameter or an earlier assignment."
             )
         if assignment.target in model.inputs or assignment.target in model.parameters:
             raise NeuronDefinitionError(f"{where}: '{assignment}' assigns an input or parameter; use a new name.")
-        known.add(assignment.target)
+        defined.add(assignment.target)
     if not model.outputs:
         raise NeuronDefinitionError(f"{where} has no output; set 'output'.")
-    missing = [o for o in model.outputs if o not in known or o in model.inputs or o in model.parameters]
+    missing = [o for o in model.outputs if o not in defined or o in model.inputs or o in model.parameters]
     if missing:
         raise NeuronDefinitionError(f"{where}: the output {', '.join(missing)} is neither a state nor assigned.")

@@ -1,9 +1,9 @@
 """Selection of values of the backward pass that can be stored in 16 bits, and of the offsets subtracted before rounding.
 
-States that are float16 in the forward pass, and values rounded there, are stored unchanged. For others, rounding must preserve signs. A
-state that is compared with a threshold is therefore stored as its distance from the threshold: the backward pass reads the actual spikes,
-and the surrogate's slope, which is steepest there, has an error of at most 1 in 2^8 (bfloat16) or 2^11 (float16). A value that determines
-a decision in any other way stays float32.
+States that are float16 in the forward pass, and values that it rounds, are stored unchanged. Any other value is rounded only if this cannot
+change a decision of the backward pass. A state that is compared with a threshold is therefore stored as its distance from the threshold, so
+that rounding preserves the sign: the backward pass reads the actual spikes, and the surrogate, which is steepest at the threshold, has an
+error of at most 1 in 2^8 (bfloat16) or 2^11 (float16). A value that determines a decision in any other way stays float32.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def float16_values(kernel: Kernel) -> dict[str, Expression]:
 
 def rounded_values(kernel: Kernel) -> dict[str, Expression]:
     """Return the names of `kernel.history` and `kernel.saved` that can be rounded, with the subtracted offset: 0 or a threshold."""
-    found = float16_values(kernel)
+    offsets = float16_values(kernel)
     for name in (*kernel.history, *kernel.saved):
-        if name in found:
+        if name in offsets:
             continue
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
         centres = {c for a in kernel.backward for c in _centres(a.value, names, kernel.parameters)}
         centre = centres.pop() if centres else Number(0.0)
         if not centres and not _Rounding(kernel, names, centre).decides():
-            found[name] = centre
-    return found
+            offsets[name] = centre
+    return offsets
 
 
 def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
@@ -78,6 +78,7 @@ class _Rounding:
         return False
 
     def _kind(self, expression: Expression) -> int:
+        """Return the effect of the rounding on an expression."""
         match expression:
             case Symbol(name):
                 return self._kinds.get(name, _EXACT)
@@ -91,6 +92,7 @@ class _Rounding:
         return self._of_call(expression, arguments)
 
     def _of_call(self, call: Call, arguments: Sequence[int]) -> int:
+        """Return the effect on a call, given the effects on its arguments."""
         worst = max(arguments, default=_EXACT)
         if worst == _EXACT or (call.function in _SPIKES and worst == _SIGNED):
             return _EXACT

@@ -55,12 +55,12 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
     NeuronDefinitionError
         A port is neither a state nor assigned.
     """
-    wanted = tuple(model.outputs if ports is None else ports)
+    output_ports = tuple(model.outputs if ports is None else ports)
     inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
     states = {name: f"s{n}" for n, name in enumerate(model.states)}
     parameters = {name: f"a{n}" for n, name in enumerate(model.parameters)}
     last = {assignment.target: n for n, assignment in enumerate(model.equations)}
-    unknown = [port for port in wanted if port not in states and port not in last]
+    unknown = [port for port in output_ports if port not in states and port not in last]
     if unknown:
         raise NeuronDefinitionError(f"neuron '{model.name}': the output {', '.join(unknown)} is neither a state nor assigned.")
 
@@ -72,21 +72,21 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
         elif target in states:
             builder.assign(target, states[target])
         else:
-            builder.assign(target, f"o{wanted.index(target)}" if target in wanted else builder.fresh(target))
+            builder.assign(target, f"o{output_ports.index(target)}" if target in output_ports else builder.fresh(target))
         builder.value(assignment.value)
     for author, state in states.items():
         if author not in last:
             builder.add(Assignment(state, Symbol(previous(state))))
             builder.names[author] = state
-    outputs = tuple(f"o{n}" for n in range(len(wanted)))
-    for port, output in zip(wanted, outputs, strict=True):
+    outputs = tuple(f"o{n}" for n in range(len(output_ports)))
+    for port, output in zip(output_ports, outputs, strict=True):
         if builder.names[port] != output:
             builder.add(Assignment(output, Symbol(builder.names[port])))
 
     roots = [*states.values(), *outputs]
     labels = {canonical: author for names in (inputs, states, parameters) for author, canonical in names.items()}
     labels |= {previous(state): author for author, state in states.items()}
-    labels |= dict(zip(outputs, wanted, strict=True)) | builder.labels
+    labels |= dict(zip(outputs, output_ports, strict=True)) | builder.labels
     return Equations(
         tuple(inputs.values()),
         tuple(states.values()),
@@ -112,6 +112,7 @@ class _AssignmentBuilder:
     _target: str = ""
 
     def fresh(self, label: str = "") -> str:
+        """Return a new name; `label` is the author's name of the value, if any."""
         self._count += 1
         name = f"k{self._count - 1}"
         if label:
@@ -131,6 +132,7 @@ class _AssignmentBuilder:
         self.names[self._author] = self._target
 
     def _flatten(self, expression: Expression, target: str = "") -> Expression:
+        """Convert an expression: sums and products stay nested, and every other function gets its own assignment."""
         if not isinstance(expression, Call):
             return expression
         function, args = expression.function, expression.args
@@ -143,6 +145,7 @@ class _AssignmentBuilder:
         return self._named(plain, target)
 
     def _power(self, base: Expression, exponent: Number) -> Expression:
+        """Return a power with a constant exponent as products, a quotient or a root where the result is the same."""
         if exponent.value not in _PRODUCTS:
             return Call("pow", (self._plain(base), exponent))
         if exponent.value == 0.5:
@@ -157,6 +160,7 @@ class _AssignmentBuilder:
         return self._named(expression) if isinstance(expression, Call) else expression
 
     def _named(self, expression: Expression, target: str = "") -> Expression:
+        """Return the name of an expression, which is assigned if it is new."""
         if expression in self._known:
             return Symbol(self._known[expression])
         name = target or self.fresh()
@@ -194,11 +198,11 @@ def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[A
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}
-    kept: list[Assignment] = []
+    remaining: list[Assignment] = []
     for assignment in listed:
         value = substitute(assignment.value, values)
         if assignment.target in names and reads[assignment.target] == 1:
             values[assignment.target] = value
         else:
-            kept.append(Assignment(assignment.target, value))
-    return tuple(kept)
+            remaining.append(Assignment(assignment.target, value))
+    return tuple(remaining)

@@ -59,6 +59,7 @@ class _Search:
         """Stored array of a value: the history for both values of a state, else the value itself."""
 
     def run(self, stored: frozenset[str]) -> None:
+        """Try all cuts that contain `stored`, states first, and keep the best one."""
         if stored in self._seen or len(self._seen) > MAX_CUTS:
             return
         self._seen.add(stored)
@@ -77,14 +78,14 @@ class _Search:
 
     def recomputed(self, stored: Collection[str]) -> frozenset[str]:
         """Return the values that the adjoint recomputes."""
-        found: set[str] = set()
+        names: set[str] = set()
         todo = list(self.needed)
         while todo:
             name = todo.pop()
-            if name not in found and not self._is_stored(name, stored):
-                found.add(name)
+            if name not in names and not self._is_stored(name, stored):
+                names.add(name)
                 todo.extend(self._operands[name])
-        return frozenset(found)
+        return frozenset(names)
 
     def _count(self, stored: frozenset[str]) -> tuple[int, int]:
         return len(stored), sum(n not in self.equations.states for n in stored)
@@ -108,6 +109,8 @@ class _Search:
 
 
 def _work(assignment: Assignment) -> int:
+    """Return the work of an assignment: the number of its function calls, where a costly one counts 8."""
+
     def count(expression: Expression) -> int:
         if not isinstance(expression, Call):
             return 0

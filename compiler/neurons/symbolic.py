@@ -17,6 +17,7 @@ from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
 from snnc.compiler.neurons.symbolic_functions import CLASSES, Power, PowerBase, Sympy
 
 _LARGEST_PRODUCT: Final = 4
+"""Largest exponent for which a power is written as a product."""
 _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
 
 
@@ -68,6 +69,7 @@ def to_sympy(expression: Expression) -> Sympy:
 
 
 def _power(base: Sympy, exponent: Sympy) -> Sympy:
+    """Return a power; if base and exponent are numbers, it is evaluated, and may be infinite or NaN."""
     if not exponent.is_Number:
         return Power(base, exponent)
     if not base.is_Number:
@@ -110,6 +112,7 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
 
 
 def _constant(expression: Sympy) -> Number:
+    """Return a number, which must be finite."""
     try:
         value = float(expression)
     except OverflowError:
@@ -119,6 +122,7 @@ def _constant(expression: Sympy) -> Number:
 
 
 def _negated(expression: Expression) -> Expression:
+    """Return the negated expression, with the sign in a constant if there is one."""
     match expression:
         case Number(value):
             return Number(-value)
@@ -129,6 +133,7 @@ def _negated(expression: Expression) -> Expression:
 
 
 def _sum(expression: Sympy, name: Callable[[Expression], Expression]) -> Expression:
+    """Return a sum: negative terms are subtracted, and constants come last, unless a positive constant saves a negation."""
     terms = [_product(term, name) for term in expression.as_ordered_terms()]
     terms.sort(key=lambda term: (isinstance(term[1], Number), term[0] < 0))
     if all(sign < 0 for sign, _ in terms[:1]) and isinstance(terms[-1][1], Number) and terms[-1][0] > 0:
@@ -168,6 +173,7 @@ def _product(expression: Sympy, name: Callable[[Expression], Expression]) -> tup
 
 
 def _factors(base: Expression, exponent: float, name: Callable[[Expression], Expression]) -> list[Expression]:
+    """Return the factors of a power; a small whole exponent becomes repeated factors."""
     if exponent == 1:
         return [base]
     if exponent == 0.5:

@@ -33,6 +33,7 @@ class DissolveAdd:
 
 
 def _can_dissolve(graph: Graph, name: str, ports: PortMap) -> bool:
+    """Return whether the edges of an Add can lead to its targets, with equal results."""
     before, after = graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population | Add) and e.target != name for e in after):
         return False

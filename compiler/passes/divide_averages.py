@@ -50,6 +50,7 @@ def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
 
 
 def _split_average(graph: Graph, name: str, operation: _Average, counts: Array) -> None:
+    """Replace an average by a sum and a population that divides it by `counts`."""
     after = graph.outgoing(name)
     graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
     replace_operation(graph, name, replace(operation, kind="sum"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from snnc.compiler.errors import UnknownPassError
@@ -31,7 +31,7 @@ DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveA
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
-    """Verify `graph`, run the passes of `flow`, and verify after each pass.
+    """Verify `graph`, run the passes of `flow`, and verify after each pass that changed something.
 
     Parameters
     ----------
@@ -54,8 +54,28 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
         raise UnknownPassError(f"the pass {dump_after!r} does not exist; the flow is {', '.join(p.name for p in passes)}.")
     verify(graph)
     for step in passes:
-        graph = step(graph)
-        verify(graph)
+        before, graph = graph, step(graph)
+        if not _is_unchanged(before, graph):
+            verify(graph)
         if step.name == dump_after:
             break
     return graph
+
+
+def _is_unchanged(before: Graph, after: Graph) -> bool:
+    """Return whether a pass returned a graph with the same operations, edges and inputs."""
+    return (
+        before.steps == after.steps
+        and before.edges == after.edges
+        and _same_objects(before.state_inputs, after.state_inputs)
+        and _same_objects(before.idle_inputs, after.idle_inputs)
+        and _same_objects(_operations(before), _operations(after))
+    )
+
+
+def _operations(graph: Graph) -> dict[str, object]:
+    return {name: graph.operation(name) for name in graph.nx}
+
+
+def _same_objects(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    return list(one) == list(other) and all(value is other[name] for name, value in one.items())

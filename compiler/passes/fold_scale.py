@@ -35,6 +35,7 @@ class FoldScale:
 
 
 def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> bool:
+    """Multiply the weights before a Scale by its factors, if possible, and remove it; return whether it was."""
     (before,) = graph.incoming(name)
     weighted = graph.operation(before.source)
     if not isinstance(weighted, Linear | Conv) or before.delay or len(graph.outgoing(before.source)) > 1:
@@ -64,6 +65,7 @@ def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
 
 
 def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
+    """Multiply the weights after a Scale by its factor, if possible, and remove it."""
     (before,), (after, *others) = graph.incoming(name), graph.outgoing(name)
     weighted = graph.operation(after.target)
     if (

@@ -58,6 +58,7 @@ def _is_view(graph: Graph, name: str) -> bool:
 
 
 def _leads_to_populations(graph: Graph, name: str) -> bool:
+    """Return whether the edges from an operation to its targets can become connections."""
     operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population) for e in after):
         return False
@@ -70,6 +71,7 @@ def _leads_to_populations(graph: Graph, name: str) -> bool:
 
 
 def _insert_relay(graph: Graph, name: str, relay: Population) -> None:
+    """Insert a relay between an operation and its targets."""
     new = graph.add(fresh_name(graph, f"{name}.relay"), relay)
     after = graph.outgoing(name)
     graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))

@@ -1,4 +1,4 @@
-"""StepProgram x Target -> Plan: placement, schedule, memory and predicted cycles."""
+"""Mapping of a step program to the tiles of a machine: placement, schedule, memory and predicted cycles."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class Knob:
     fits
         Whether the network fits with them.
     chips
-        Number of processors that the plan uses with them; 0 if it does not fit.
+        Number of chips that the plan uses with them; 0 if the network does not fit.
     exact
-        Whether `bytes` comes from a full plan with these options; if not, from a quick plan, and a full plan may need more or less.
+        Whether `bytes` comes from a full plan; otherwise it is an estimate, and a full plan may need more or less.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -58,11 +58,11 @@ class TooBigError(SnncError, code="SNNC-E313"):
     needed, available
         Bytes on the fullest tile of the plan that comes closest to fitting, and the memory of a tile.
     phase
-        The superstep in which that tile needs these bytes.
+        The superstep in which the fullest tile needs these bytes.
     tile, layer
-        That tile (None if no placement exists), and the author's name of the layer on it (empty for relays).
+        The fullest tile (None if no placement exists), and the layer on it as the model names it (empty for relays).
     category, category_bytes
-        The largest category of data on it, and its bytes.
+        The largest category of data on the fullest tile, and its bytes.
     knobs
         The options that help most, best first.
     """

@@ -35,10 +35,11 @@ from snnc.compiler.tiles.search.quick_estimates import MAX_SLOWDOWN, Populations
 from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
-"""Of two searches that differ only in whether relays and neurons share a superstep, local search also refines the slower one if it is
-slower by less than this factor."""
+"""Two searches may differ only in whether relays and neurons share a superstep. Local search refines both if the ratio of their cycles is
+at most this factor."""
 RIVAL_MARGIN: Final = 1.01
-"""Local search is skipped if the placement of a rival plan is slower for this request than in the rival plan by more than this factor."""
+"""A rival is a plan of the same populations with another order of neurons. Local search is skipped if this request, with the placement of
+the rival, is slower than the rival by more than this factor."""
 PROGRAM_FIELDS: Final = ("network", "schedule", "estimated")
 """Fields of a request that depend only on the program."""
 
@@ -84,20 +85,21 @@ def make_plan(
     training
         Whether the backward pass and the update are placed; None: if the program has a loss and an optimiser.
     activity
-        Measured spikes per value and step, by StepProgram buffer; others are assumed.
+        Measured spikes per value and step, by buffer of the step program; assumed for other buffers.
     rates
-        Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
+        Measured spikes per step of each value, by buffer: costs of indexed connections follow from the rates of the values that reach a
+        tile.
     counts, support_counts
-        Measured spikes, and neurons that receive a gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with
-        its busiest tile. Values without measurements are assumed to fire independently.
+        Measured numbers of spikes, and of neurons that receive a gradient, by buffer, [steps, samples]: the cost of a superstep in each
+        step is that of its busiest tile. Values without measurements are assumed to fire independently.
     patterns
-        The values of a buffer that spiked, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: indexed connections are
-        priced with the spikes that reach each tile.
+        The values that spiked, by buffer, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: costs of indexed
+        connections follow from the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
-        Events per sample that fit into a window: for all buses, or by StepProgram buffer. None: derived from measured activity if there
-        is any, else the full width.
+        Events per sample that fit into a window: for all buses, or by buffer. None: derived from measured activity, or the full width
+        without measurements.
     mode
         Treatment of events beyond the capacity: "exact" sends further windows, "drop" keeps only the lowest ids.
     support
@@ -105,23 +107,25 @@ def make_plan(
     gradient_capacity
         Entries per sample that fit into a window of the backward pass, in the form of `capacity`.
     gradients
-        How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
-        "dense", for all; "auto", whichever is predicted to be faster.
+        How gradients return to sources of spikes whose surrogate has bounded support: "windowed", only for neurons in the support;
+        "dense", for all neurons; "auto", whichever is predicted to be faster.
     recompute
-        Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
-        "auto": if nothing fits without segments, the length with the least predicted time among those that fit.
+        Number of iterations in a segment. The forward pass of a segment runs again before its backward pass, so that only one segment's
+        history is stored at a time. "off": no segments; "auto": if nothing fits without segments, the length with the least predicted
+        time among those that fit.
     streaming
-        Data of a sequence in segments that may be stored outside the tiles: "off", none; "inputs", which the host then sends segment by
-        segment; "boundaries", also the initial states of segments, in streaming memory; "history", also their histories, instead of
-        recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted to be faster.
+        Data that may be stored outside the tiles if a sequence is divided into segments: "off", none; "inputs", which the host then sends
+        segment by segment; "boundaries", also the initial states of segments, in streaming memory; "history", also the histories of
+        segments, instead of recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted
+        to be faster.
     fused
-        Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next, if the network allows
-        it; None: if that is predicted to be faster.
+        Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next iteration, if the network
+        allows it; None: if that is predicted to be faster.
     packed
-        Whether the target tiles of a connection pack rows of weights next to each other before they send them to the source tiles, which
-        then receive fewer fragments; None: only if nothing fits otherwise.
+        Whether target tiles pack the rows of weights for one source tile before they send them, so that source tiles receive fewer
+        fragments; None: only if nothing fits otherwise.
     chips
-        How many chips of the target to use; None: as many as make the predicted step fastest.
+        Number of chips of the target to use; None: the number with the fastest predicted step.
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.tiles.baselines`.
     placer
@@ -132,9 +136,8 @@ def make_plan(
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
-        Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. If a
-        plan of the same populations in a different order of neurons exists, local search is skipped unless this one is about as fast with
-        the placement of that plan.
+        Results of quick estimates. A full plan of the same request continues from them; a quick plan then contains only its cycles. Local
+        search is skipped if a rival in `estimates` is faster (:data:`RIVAL_MARGIN`).
     operation
         Whether forward and backward pass are two operations in the graph of another framework. The second one runs forward again.
 
@@ -166,10 +169,10 @@ def make_plan(
     arguments = {"program": program, "operation": operation, "request": asked}
     clocks = estimates.clocks if estimates is not None and placer is None else None
     known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
-    known = clocks.plan(known_arguments, target) if clocks and known_arguments else None
-    if known is not None:
-        return known
-    found, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
+    known_plan = clocks.plan(known_arguments, target) if clocks and known_arguments else None
+    if known_plan is not None:
+        return known_plan
+    searches, fastest = _run_searches(request, arguments, strategy, placer, estimates, effort, quick=quick)
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
@@ -178,7 +181,7 @@ def make_plan(
         if clocks and known_arguments:
             clocks.add(known_arguments, plan)
         return plan
-    raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
+    raise _misfit(searches, request, strategy, effort, advises=placer is None and not quick)
 
 
 def _run_searches(
@@ -191,27 +194,27 @@ def _run_searches(
     *,
     quick: bool,
 ) -> tuple[list[Search], Search]:
-    """Return all searches and the fastest after local search; continue from a quick estimate of the same request if one exists."""
+    """Return all searches, and the fastest of them after local search; continue from a quick estimate of the same request if one exists."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
-        request = replace(request, estimated=tuple(estimate.found))
-    found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
+        request = replace(request, estimated=tuple(estimate.searches))
+    searches = estimate.searches if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return found, _fastest_given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
-    candidates = estimate.candidates if estimate is not None and resumed else _candidates(found, request)
+        return searches, _fastest_given(searches, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
+    candidates = estimate.candidates if estimate is not None and resumed else _candidates(searches, request)
     fastest = _fastest_refined(candidates, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
         estimates.record(_populations(request), fastest.cycles())
-        estimates.add(QuickEstimate(arguments, found, candidates))
-    return found, fastest
+        estimates.add(QuickEstimate(arguments, searches, candidates))
+    return searches, fastest
 
 
-def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
-    """Return the error for a request that no search fits; it may plan other requests to find remedies."""
+def _misfit(searches: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
+    """Return the error for a request that does not fit; with `advises`, plan other requests to find remedies."""
     if strategy != SNNC:
-        return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
-    nearest = smallest_misfit(found)
+        return baseline_misfit_error(searches[0].problem, strategy, searches[0].misfit)
+    nearest = smallest_misfit(searches)
     return misfit_error(nearest.problem, nearest.misfit, (request, partial(_plan_bytes, effort=effort)) if advises else None)
 
 
@@ -223,7 +226,7 @@ def _populations(request: MappingRequest) -> Populations:
 
 
 def _same_windows(request: MappingRequest) -> bool:
-    """Whether quick estimates try the same windows as full plans."""
+    """Return whether quick estimates try the same windows as full plans."""
     problems = list(request.problems())
     return len(problems) == len({problem.windowed for problem in problems})
 
@@ -231,13 +234,13 @@ def _same_windows(request: MappingRequest) -> bool:
 def _fastest_refined(
     candidates: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool
 ) -> Search:
-    """Return the fastest search after local search, which is skipped if another plan is certainly faster."""
+    """Return the fastest search after local search; local search is skipped if a rival is faster."""
     populations = _populations(request)
     if estimates is not None and quick:
-        found = _refine_all(candidates, effort)
-        if found.cycles() <= MAX_SLOWDOWN * estimates.fastest(populations):
-            found.price_exactly(QUICK_EXACT_PRICES)
-        return found
+        fastest = _refine_all(candidates, effort)
+        if fastest.cycles() <= MAX_SLOWDOWN * estimates.fastest(populations):
+            fastest.price_exactly(QUICK_EXACT_PRICES)
+        return fastest
     if estimates is None:
         refined = _refine_all(candidates, effort)
         return refined.price_exactly(QUICK_EXACT_PRICES if quick else refined.exact_price_count())
@@ -248,16 +251,16 @@ def _fastest_refined(
         ).price_exactly(QUICK_EXACT_PRICES)
         if with_rival_placement.cycles() > RIVAL_MARGIN * rival.cycles:
             return with_rival_placement
-    found = _refine_all([search.use_estimates() for search in candidates], effort)
-    found.price_exactly(found.exact_price_count())
-    if found.best is not None:
-        estimates.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
-    return found
+    fastest = _refine_all([search.use_estimates() for search in candidates], effort)
+    fastest.price_exactly(fastest.exact_price_count())
+    if fastest.best is not None:
+        estimates.rivals.append(Rival(populations, fastest.best.layout.placement, fastest.best.cycles))
+    return fastest
 
 
-def _candidates(found: list[Search], request: MappingRequest) -> list[Search]:
-    """Return the searches worth refining, for each way to return gradients and to schedule relays."""
-    return _promising(_with_fused(_promising(found), request))
+def _candidates(searches: list[Search], request: MappingRequest) -> list[Search]:
+    """Return the searches that local search refines: the fastest for each way to return gradients and to schedule relays."""
+    return _promising(_with_fused(_promising(searches), request))
 
 
 def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
@@ -265,15 +268,15 @@ def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
     return min((search.refine(effort) for search in candidates), key=Search.cycles)
 
 
-def _fastest_given(found: Sequence[Search], request: MappingRequest) -> Search:
+def _fastest_given(searches: Sequence[Search], request: MappingRequest) -> Search:
     """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
-    return min(_with_fused(found, request) if request.fused else found, key=Search.cycles)
+    return min(_with_fused(searches, request) if request.fused else searches, key=Search.cycles)
 
 
-def _with_fused(found: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Return searches with relays and neurons in separate supersteps and in a shared one, or only in the way that the request chooses."""
+def _with_fused(searches: Iterable[Search], request: MappingRequest) -> list[Search]:
+    """Add variants of the searches in which relays and neurons share a superstep, or replace the searches if the request says so."""
     both: list[Search] = []
-    for search in found:
+    for search in searches:
         fused = list(_fused(search)) if request.fused is not False else []
         both += [search, *fused] if request.fused is None or not any_fits(fused) else fused
     return both
@@ -293,13 +296,13 @@ def _fused(search: Search) -> Iterator[Search]:
         yield found if found.best is not None else found.run_like(placement)
 
 
-def _promising(found: Iterable[Search]) -> list[Search]:
-    """Return the fastest search for each way to return gradients, except much slower ones: local search may change their order.
+def _promising(searches: Iterable[Search]) -> list[Search]:
+    """Return the fastest search for each way to return gradients, except searches that are much slower than the fastest of all.
 
-    Of two searches that differ only in whether relays and neurons share a superstep, the slower one is also returned if it is close.
+    If another search differs only in whether relays and neurons share a superstep and is nearly as fast, it is also returned.
     """
     best: dict[frozenset[BusSource], list[Search]] = {}
-    for search in sorted(found, key=Search.cycles):
+    for search in sorted(searches, key=Search.cycles):
         same = best.setdefault(search.problem.windowed, [search])
         fused = {(other.problem.fused is not None) for other in same}
         if (search.problem.fused is not None) not in fused and search.cycles() <= CLOSE * same[0].cycles():
@@ -309,7 +312,7 @@ def _promising(found: Iterable[Search]) -> list[Search]:
 
 
 def _plan_bytes(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
-    """Plan a changed request; return the bytes of the fullest tile in the fastest plan (if quick, in any plan) or smallest misfit."""
+    """Plan a changed request; return the bytes of the fullest tile in the fastest plan, or in the smallest misfit if no plan fits."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refine_all(_candidates(found, request), effort).price_exactly()).best
     if best is not None:

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 
 GROWTH: Final = 50
-"""Each trial increases the memory of a tile by the fraction 1 / GROWTH."""
+"""Each trial of :func:`_closest` increases the memory of a tile by the fraction 1 / GROWTH."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -31,12 +31,16 @@ _WHAT: Final = {
     "records": "outputs of all steps",
     "exchange": "received data",
 }
+"""Names of the categories of data in messages."""
 
 
 def misfit_error(
     problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
-    """Return an error with the needed and available bytes, the fullest tile and its largest category; with `again` also remedies."""
+    """Return an error with the needed and available bytes, the fullest tile and its largest category.
+
+    With `again` (the request, and a function that plans changed requests), the error also lists remedies.
+    """
     available = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -71,7 +75,7 @@ def misfit_error(
 
 
 def bytes_at_least(problem: MappingProblem) -> int:
-    """Return the number of bytes that tiles would need for a placement to exist; for problems without a placement."""
+    """Return the bytes that tiles would need so that a placement exists; call it only for problems without a placement."""
     return sum(_closest(problem)[3].values())
 
 
@@ -79,13 +83,13 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
     """Return a sentence with the effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
-    found = []
+    effects = []
     for knob in knobs:
         many = f"{knob.chips} processors, " if knob.chips > problem.target.chips else ""
         about, verdict = "" if knob.exact else "about ", "fits" if knob.fits else "still too many"
-        found.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
+        effects.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
     start = "What helps" if any(knob.fits for knob in knobs) else "No option is enough; what helps most"
-    return f" {start}: {'; '.join(found)}."
+    return f" {start}: {'; '.join(effects)}."
 
 
 def _what(layout: Layout, tile: int, category: str, size: int) -> str:
@@ -118,19 +122,19 @@ def _relayed(layout: Layout, tile: int) -> str:
 
 
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
-    """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak and its bytes there.
+    """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak, and its bytes by category in this stage.
 
-    The placement is the first that exists when the memory of tiles is increased step by step.
+    The memory of tiles is increased step by step until a placement exists.
     """
     check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
-    found: Placement | None = None
-    while found is None:
+    placement: Placement | None = None
+    while placement is None:
         room += room // GROWTH
         tight = each_once(options, partial(all_within, room))
-        found = next(placements(problem, tight, problem.target.chips), None)
+        placement = next(placements(problem, tight, problem.target.chips), None)
     needs = []
-    for layer, where in zip(problem.network.layers, found.ranges, strict=True):
+    for layer, where in zip(problem.network.layers, placement.ranges, strict=True):
         cut, neurons = where.cut, int(where.neurons.max())
         held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
         held["code", "always"] = int(code_bytes_estimate(problem, layer, cut, neurons))

@@ -82,25 +82,26 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Return the bytes that the host sends: inputs of all steps (with segments, some repeatedly) and, in training, all targets.
+    """Return the bytes that the host sends: inputs of all steps (some repeatedly with segments) and, in training, all targets.
 
-    A caller whose loss is external sends the adjoint of the output instead.
+    If the loss is external, its caller sends the adjoint of the output instead of targets.
     """
     network, times = problem.network, runs_of_parts(problem)
-    each = LABEL_BYTES * problem.training
+    size = LABEL_BYTES * problem.training
     if network.external:
-        each = FLOAT * problem.steps * network.loss.width
+        size = FLOAT * problem.steps * network.loss.width
     elif problem.training and (targets := network.loss.targets(problem.steps)):
-        each = FLOAT * targets
-    each *= times["loss"]
+        size = FLOAT * targets
+    size *= times["loss"]
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_transfers
         # The inputs of an operation stay on the device until its gradient has been computed.
-        each += (1 if network.operation else times["forward"]) * turns * problem.sequence_bytes(source, problem.steps_stored(source))
-    return problem.batch * each
+        size += (1 if network.operation else times["forward"]) * turns * problem.sequence_bytes(source, problem.steps_stored(source))
+    return problem.batch * size
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:
+    """Return the description of a bus in the plan."""
     return BusPlan(
         id=bus.id,
         source=bus.source.owner,
@@ -124,6 +125,7 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
 
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
+    """Return the description of a population in the plan."""
     return PopulationPlan(
         layer.id,
         layer.label,

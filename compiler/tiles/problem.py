@@ -1,4 +1,8 @@
-"""Input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
+"""The mapping problem: a network with its schedule and buses, the machine, and the size of a run.
+
+A bus connects a source, through tiles called relays, with all tiles that read it a certain number of iterations later (the lag). It carries
+the data of one step as a window: a list of ids of spikes with a fixed capacity, or values. docs/reference/terms.md has the other terms.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,13 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
-    """Input of placement, of memory accounting and of the prediction of cycles."""
+    """Input of placement, and of the prediction of memory and cycles."""
 
     network: MappedNetwork
     schedule: TileSchedule
     buses: tuple[Bus, ...]
     bus_of: Mapping[str, str]
-    """Connection id to bus id."""
+    """Bus id of each connection, by connection id."""
     costs: Mapping[str, CodeletCost]
     activity: Mapping[str, float]
     target: Target
@@ -58,16 +62,16 @@ class MappingProblem:
     streamed: Streamed = "off"
     """Data stored outside the tiles. See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
-    """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
+    """Whether targets pack rows of weights before they send them to sources, where packing saves pieces."""
     fused: TileSchedule | None = None
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
     value_memo: Memo = field(default_factory=Memo)
-    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients."""
+    """Memo table of data of single values, drawn or measured; these depend neither on the schedule nor on the kind of gradients."""
 
     @cached_property
     def forward(self) -> MappingProblem:
-        """The problem with the schedule of the forward pass."""
+        """The problem with the schedule of the forward pass, which differs from :attr:`schedule` if `fused` is set."""
         fused = self.fused
         if fused is None:
             return self
@@ -87,7 +91,7 @@ class MappingProblem:
 
     @cached_property
     def timeline(self) -> EventTimeline:
-        """The contents of every iteration."""
+        """Numbers of events in every iteration."""
         return EventTimeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
@@ -97,11 +101,11 @@ class MappingProblem:
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
 
     def returns(self, link: Link) -> bool:
-        """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
+        """Return whether the target of `link` sends the gradient of the source back in windows, as partial products of its blocks."""
         return link.source in self.windowed and link.input_gradient and link.dense
 
     def copies(self, link: Link) -> bool:
-        """Whether the source stores a copy of the weights of `link` and computes its gradient from all deltas."""
+        """Return whether the source of `link` stores a copy of the weights and computes its gradient from all deltas."""
         return link.input_gradient and not self.returns(link)
 
     @property
@@ -111,16 +115,16 @@ class MappingProblem:
 
     @property
     def loss_parts(self) -> int:
-        """Summands of a sample's loss: one per worker if every step has its own loss."""
+        """Number of parts in which a sample's loss is computed: one per worker if every step has its own loss, otherwise 1."""
         return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Return the length of a relay's request for further windows of `bus`, in numbers."""
+        """Return how many numbers a relay sends as its request for further windows of `bus`."""
         return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Windows that may be too small, and the buses whose relays request further ones."""
+        """Buses whose windows may be too small, and buses whose relays request further windows."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
@@ -154,7 +158,7 @@ class MappingProblem:
         return {source: self.sizes_between_programs(self._store_lives(source)) for source in self.network.sources}
 
     def _store_lives(self, source: BusSource) -> dict[str, int]:
-        """Return the bytes of a sample's sequence, of the ids that workers find in the masks of a step, and of the windows of its buses."""
+        """Return the bytes of one sample on a relay, by lifetime: its sequence, ids that workers find in masks, and windows."""
         buses = self.buses_of(source)
         returning = [bus for bus in buses if bus.id in self.windowed_buses]
         searched = 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0
@@ -172,8 +176,8 @@ class MappingProblem:
     def sequence_bytes(self, source: BusSource, steps: int, *, bits: bool | None = None) -> int:
         """Return the bytes of one sample's values or spikes of `steps` steps (one step for a static input).
 
-        For an input, these are the bytes that the host streams. Spikes are stored as a list of ids per step, or with `bits` as one bit per
-        value; None: as the relays of `source` store them.
+        For an input, the host streams these bytes. Spikes are stored as one bit per value if `bits` is True, or as a list of ids per step
+        if it is False; None: as the relays of `source` store them.
         """
         slots = 1 if source.static else steps
         if source.kind != "spikes":
@@ -191,7 +195,7 @@ class MappingProblem:
 
     @property
     def repeats_forward(self) -> bool:
-        """Whether a repeated backward pass, which computes statistics of a batch, follows an additional forward pass."""
+        """Whether each additional backward pass for batch normalisations follows an additional forward pass."""
         return self.network.passes > 0 and (self.segment > 0 or self.network.whole_passes)
 
     @property
@@ -206,14 +210,14 @@ class MappingProblem:
 
         The forward and the backward pass are separate programs if a caller computes the loss, or if the backward pass is repeated.
         """
-        found: dict[str, Any] = {}
+        sizes: dict[str, Any] = {}
         for life, size in lives.items():
             lifetime = "always" if life in self.lives_between_programs else life
-            found[lifetime] = found[lifetime] + size if lifetime in found else size
-        return found
+            sizes[lifetime] = sizes[lifetime] + size if lifetime in sizes else size
+        return sizes
 
     def steps_stored(self, source: BusSource) -> int:
-        """Return the number of steps that a relay stores: all steps or those of a segment, and for a population those at boundaries."""
+        """Return the number of steps that a relay stores: all steps or those of a segment, and steps at boundaries for a population."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -236,7 +240,7 @@ class MappingProblem:
 
     @cached_property
     def returned(self) -> Mapping[str, tuple[Link, ...]]:
-        """Links that send their source's gradient back in windows, by bus."""
+        """Links whose targets send gradients back in windows, by bus."""
         found: dict[str, tuple[Link, ...]] = {}
         for link in self.network.links:
             if self.returns(link):
@@ -268,18 +272,19 @@ class MappingProblem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Return the layers that read a bus, in order; backward, those that need its windows again for a gradient."""
+        """Return the layers that read a bus, in order; with `backward`, the layers that read its windows again for a gradient."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
     def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
-        found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
+        """Return the layers that read each bus, in the forward and in the backward pass."""
+        readers: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
         for layer in self.network.layers:
             for backward in (False, True):
                 links = [link for link in layer.incoming if link.read_backward or self.returns(link) or not backward]
                 for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
-                    found[backward][bus] = (*found[backward].get(bus, ()), layer)
-        return found
+                    readers[backward][bus] = (*readers[backward].get(bus, ()), layer)
+        return readers
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Return the buses whose events may need further windows."""
@@ -333,11 +338,12 @@ class MappingProblem:
         return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
     def ring_slots(self, source: BusSource) -> int:
-        """Return the number of steps with output gradients pending at once, ``1 + (largest lag - 1) // R``; 0 without such gradients."""
+        """Return the number of steps whose output gradients are stored at once: ``1 + (largest lag - 1) // interval``; 0 if none are."""
         return self._ring_slots.get(source.buffer, 0)
 
     @cached_property
     def _ring_slots(self) -> Mapping[str, int]:
+        """Return :meth:`ring_slots` by buffer."""
         lags: dict[str, int] = {}
         for link in self.network.links:
             if link.input_gradient:

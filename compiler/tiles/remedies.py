@@ -1,4 +1,4 @@
-"""Remedies for a network that does not fit: options, each tried with a new plan."""
+"""Remedies for a network that does not fit: changed options, each tried with a new plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORTH: Final = 0.05
 
 @dataclass(frozen=True)
 class PlannedBytes:
-    """Bytes on the fullest tile, and the chips used (0: does not fit)."""
+    """Bytes on the fullest tile of a plan, and the number of chips in use; 0 if the network does not fit."""
 
     bytes: int
     chips: int
@@ -51,7 +51,7 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Attempt(Protocol):
-    """Plans a request; `quick`: with little effort, up to the first plan that fits."""
+    """Function that plans a request; with `quick`, it stops at the first plan that fits."""
 
     def __call__(self, request: MappingRequest, *, quick: bool) -> PlannedBytes:
         """Plan the request."""
@@ -74,14 +74,14 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
-    found: list[TriedRemedy] = []
+    remedies: list[TriedRemedy] = []
     for remedy in tries.all():
-        found += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
-        if tries.late and len(found) >= MAX_KNOBS:
+        remedies += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
+        if tries.late and len(remedies) >= MAX_KNOBS:
             break
-    if len(found) < MAX_KNOBS or not any(remedy.result.fits for remedy in found):
-        found += tries.together()
-    best = sorted(found, key=_rank)[:MAX_KNOBS]
+    if len(remedies) < MAX_KNOBS or not any(remedy.result.fits for remedy in remedies):
+        remedies += tries.together()
+    best = sorted(remedies, key=_rank)[:MAX_KNOBS]
     knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
     return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 
@@ -102,7 +102,7 @@ class TriedRemedy:
 
 
 def _rank(remedy: TriedRemedy) -> tuple[bool, int]:
-    """Sort key: fitting remedies by PREFERENCE, then combinations; the rest by bytes."""
+    """Return a sort key: first remedies that fit, by :data:`PREFERENCE`; then combinations that fit; then all others, by bytes."""
     if not remedy.result.fits:
         return True, remedy.result.bytes
     names = {name for name, _ in remedy.options}
@@ -154,16 +154,16 @@ class _Tries:
             options.append(self._named(machines[-1]))
         last: TriedRemedy | None = None
         for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
-            found = change(request, tuple(options))
-            if found is not None:
-                last, request, options = found, found.request, list(found.options)
+            combined = change(request, tuple(options))
+            if combined is not None:
+                last, request, options = combined, combined.request, list(combined.options)
             if last is not None and last.result.fits:
                 break
         if last is not None and len(options) > 1:
             yield last
 
     def _dropped(self, request: MappingRequest, before: Options, *, always: bool = False) -> TriedRemedy | None:
-        """Try smaller windows that drop events beyond their capacity; `always`: also windows of the present size."""
+        """Try smaller windows that drop events beyond their capacity; with `always`, also windows of the present size."""
         events = [bus.capacity for bus in next(request.problems()).buses if bus.events]
         if request.mode == "drop" or not events:
             return None
@@ -177,7 +177,7 @@ class _Tries:
         return self._try(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
-        """Try the largest number of samples or steps that fits, or the smallest possible one if none fits."""
+        """Try the largest number of samples or steps that fits, or the smallest number if none fits."""
         now = getattr(request, name)
         if now <= _unit(request, name):
             return None
@@ -242,7 +242,7 @@ def larger_targets(mine: Target) -> tuple[Target, ...]:
 
 
 def _is_joined(target: Target) -> bool:
-    """Whether the links of a file still connect all chips of a larger machine."""
+    """Return whether the links in the machine's file connect all its chips."""
     try:
         find_routes(target)
     except UnreachableChipError:
@@ -251,7 +251,7 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """Return the unit of `name`: 2 samples for a batch with float16 deltas, which pair samples; else 1."""
+    """Return the number of which `name` must be a multiple: 2 for a batch with float16 deltas, stored for pairs of samples; else 1."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 

@@ -49,7 +49,7 @@ class MappingRequest:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Number of iterations of a segment, set because nothing fits without segments; 0: as in `recompute`."""
+    """Number of iterations of a segment if nothing fits without segments; 0: as in `recompute`."""
     streamed: Streamed | None = None
     """Data stored outside the tiles if `segment` is set; None: as in `streaming`, or nothing if `streaming` is "auto"."""
     fused: bool | None = None
@@ -125,12 +125,12 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Return the sets of sources whose gradients return in windows: none, and all possible ones."""
+        """Return the sets of sources whose gradients return in windows: the empty set, and all sources whose gradients can."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Yield the rates, of spikes and of neurons that receive a gradient, from which window sizes follow; None for full windows."""
+        """Yield pairs of activities, of spikes and of neurons that receive a gradient, that determine window sizes; None: full windows."""
         support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
             yield self.activity, support
@@ -150,7 +150,7 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     Raises
     ------
     MappingOptionError
-        One is outside its range.
+        A number is outside its range, or a keyword is unknown.
     """
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
@@ -183,9 +183,9 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Raise an error for sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
+    """Raise an error if the outputs of a sequence, which tiles store for all steps, need many times the memory of the tiles.
 
-    The time of a search grows with steps and samples, so this check precedes it.
+    This check precedes the search, because the time of a search grows with the numbers of steps and samples.
 
     Raises
     ------

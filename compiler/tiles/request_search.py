@@ -1,4 +1,8 @@
-"""Searches of a mapping request: with and without segments, with ids or bits on relays, with and without packed rows of weights."""
+"""Search for placements of a request: with or without segments, with ids or bits on relays, with or without packed rows of weights.
+
+With segments, tiles store the history of one stretch of iterations at a time. Relays, the tiles that distribute spikes, store the ids of a
+step's spikes, or one bit for each neuron. Packed rows need less exchange code, because a source tile then receives them in few pieces.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ FAR: Final = 1.5
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
 PART: Final = 0.5
-"""Fraction of a tile's memory that the ids of one sample may fill; beyond it, relays store bits."""
+"""Maximum fraction of a tile's memory for the ids of one sample; beyond it, relays store bits."""
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
@@ -44,51 +48,51 @@ def quick_searches(request: MappingRequest) -> list[Search]:
 
 def _packed_if_needed(request: MappingRequest, search: Callable[[MappingRequest], list[Search]], *, able: bool = True) -> list[Search]:
     """Return the searches of `request`; if nothing fits, those with packed rows of weights if they come closer to fitting."""
-    found = search(request)
-    if any_fits(found) or not able or not _may_pack(request):
-        return found
+    unpacked = search(request)
+    if any_fits(unpacked) or not able or not _may_pack(request):
+        return unpacked
     packed = search(replace(request, packed=True))
-    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(unpacked) else unpacked
 
 
-def any_fits(found: Iterable[Search]) -> bool:
-    """Whether any search has a placement that fits."""
-    return any(search.best is not None for search in found)
+def any_fits(searches: Iterable[Search]) -> bool:
+    """Return whether any search has a placement that fits."""
+    return any(search.best is not None for search in searches)
 
 
-def smallest_misfit(found: Sequence[Search]) -> Search:
+def smallest_misfit(searches: Sequence[Search]) -> Search:
     """Return the search whose smallest misfit needs the fewest bytes."""
-    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
+    return min(searches, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def bytes_needed(found: Sequence[Search]) -> int:
+def bytes_needed(searches: Sequence[Search]) -> int:
     """Return the bytes of tile memory with which the search that comes closest to fitting would fit."""
-    nearest = smallest_misfit(found)
+    nearest = smallest_misfit(searches)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Return the sources for which relays store bits, for each problem of the request; they depend on the transfer rate of the host."""
+    """Return the sources for which relays store bits, for each problem; the choice depends on the transfer rate of the host."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
 def _may_pack(request: MappingRequest) -> bool:
-    """Whether the request leaves packing of rows open, and the exchange code of unpacked rows may take much of a tile."""
+    """Return whether the planner chooses to pack rows, and exchange code of unpacked rows may take much of a tile's memory."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, if nothing fits, with segments; as much data as fits stays on the tiles, unless streaming is faster."""
-    found = _searches(request, strategy, placer, quick=quick)
-    if any_fits(found) or strategy != SNNC:
-        return found
+    """Search without segments and, if nothing fits, with segments; data stay on the tiles if they fit, unless streaming is faster."""
+    whole = _searches(request, strategy, placer, quick=quick)
+    if any_fits(whole) or strategy != SNNC:
+        return whole
     rerun: list[Search] = []
     for way in request.streaming_choices():
-        if all(search.too_big_after_sequence for search in rerun or found):
+        if all(search.too_big_after_sequence for search in rerun or whole):
             break
         if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
             rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
-    return _fastest_way(rerun) or rerun or found
+    return _fastest_way(rerun) or rerun or whole
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
@@ -102,7 +106,10 @@ def _quick_without_packing(request: MappingRequest) -> list[Search]:
 
 
 def _histories_pay(rerun: Sequence[Search]) -> bool:
-    """Whether copying histories to streaming memory and back may be faster than recomputing segments; ignores relays and barriers."""
+    """Return whether copying histories to streaming memory and back may be faster than recomputing segments.
+
+    The estimate of the copies ignores relays and barriers.
+    """
     best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
     if best is None:
         return True
@@ -116,10 +123,10 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     )
 
 
-def _fastest_way(found: Sequence[Search]) -> list[Search]:
+def _fastest_way(searches: Sequence[Search]) -> list[Search]:
     """Return the searches with the fastest choice of streamed data, including transfers from the host."""
-    best = min((search for search in found if search.best is not None), key=_time, default=None)
-    return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
+    best = min((search for search in searches if search.best is not None), key=_time, default=None)
+    return [] if best is None else [search for search in searches if search.problem.streamed == best.problem.streamed]
 
 
 def _time(search: Search) -> float:
@@ -130,7 +137,7 @@ def _time(search: Search) -> float:
 
 
 def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search with segments of some lengths, around the longest that fits."""
+    """Search with segments of several lengths, around the longest that fits."""
     lengths, strategy = request.lengths(way), SNNC
     if not lengths:
         return []
@@ -151,7 +158,7 @@ def _each_quickly(request: MappingRequest) -> Iterator[Search]:
 
 
 def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search once for each way to size the windows (`quick`: for full windows).
+    """Search once for each way to size the windows, or with `quick` only for full windows.
 
     If nothing fits, search again with relays that store bits wherever bits are smaller.
     """
@@ -166,28 +173,29 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
-    """Search for each problem; problems that return gradients in the same way use as many chips as the first of these problems.
+    """Search for each problem, beginning with the way to return gradients that takes less work.
 
-    The way of returning gradients that takes less work is searched first. Placements that are much slower than the best are skipped.
+    Problems that return gradients in the same way use as many chips as the first of these problems. Placements that are much slower than
+    the best are skipped.
     """
-    found = [_cached_search(request, problem) or Search(problem) for problem in problems]
+    searches = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}
-    for search in found:
+    for search in searches:
         first.setdefault(search.problem.windowed, search)
     if placer is None and strategy == SNNC and len(first) > 1:
-        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+        order = sorted(searches, key=lambda search: first[search.problem.windowed].work())
     else:
-        order = found
+        order = searches
     for search in (search for search in order if search not in request.estimated):
-        known = first[search.problem.windowed].best
+        reference = first[search.problem.windowed].best
         if placer is not None:
             search.run_placements(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
         else:
-            search.limit = FAR * min(other.cycles() for other in found)
-            search.run(request.chips) if known is None else search.run_like(known.layout.placement)
-    return found
+            search.limit = FAR * min(other.cycles() for other in searches)
+            search.run(request.chips) if reference is None else search.run_like(reference.layout.placement)
+    return searches
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
@@ -202,10 +210,10 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
+    """Yield the problem with bits where they save time, then with bits wherever they are smaller than ids.
 
-    Sources whose gradients return in windows keep ids, as relays also need the ids of neurons near the threshold; so do populations in mode
-    "drop", because a run chooses among their spikes.
+    Sources whose gradients return in windows keep ids, because relays also need the ids of neurons near the threshold. Populations in mode
+    "drop" keep ids, because each run chooses which of their spikes to drop.
     """
     able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
     able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
@@ -225,7 +233,7 @@ def _must(problem: MappingProblem, source: BusSource) -> bool:
 
 
 def _pays(problem: MappingProblem, source: BusSource) -> bool:
-    """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
+    """Return whether the host saves more time by sending bits than relays with one sample each need to convert the bits to ids."""
     if problem.target.host is None:
         return False
     turns = problem.segments.input_transfers

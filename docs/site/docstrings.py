@@ -7,6 +7,7 @@ from typing import Any
 
 import griffe
 
+# A role such as :func:`~snnc.compile`, the marker of a literal block, and inline code.
 ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?([\w.]+)`")
 LITERAL = re.compile(r"^[ ]*::\n\n?|(?<=:):$", re.M)
 DOUBLE = re.compile(r"``(.+?)``")

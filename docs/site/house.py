@@ -20,22 +20,22 @@ from stage import ROOT, link_package
 
 AREAS = ("api", "frontends", "backends", "compiler")
 COLOURS = {"api": "#dbe7f6", "frontends": "#fbe6c5", "backends": "#d9f0e3", "compiler": "#f3dcea"}
-READ = """
+PRINT_IMPORTS = """
 import grimp, json
 graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=None)
 print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
 """
+"""Program that prints the imports between modules; it runs in a separate process, which sees only this checkout."""
 BOX, GAP, HIGH, LINE = 126, 12, 26, 30
 """Pixels of the picture: width of a box, gap between boxes, height of a box, and height of the lines between two rows."""
 PAGE = """# A map of the code
 
-For developers: the packages of the code, their purposes and their imports. [The rules](../CONTRIBUTING.md) limit the size of a package, and
-[decision 26](decisions/0026-rooms.md) gives the reasons for this division.
+For developers: the packages of the code, their purposes and their imports. [Decision 26](decisions/0026-rooms.md) gives the reasons for this division.
 
 ![The four subpackages of snnc. The packages of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a subpackage drawn above it. The tables below list every package and what it imports.](images/house.svg)
 
-Each coloured area is a subpackage of `snnc`. A line inside an area connects a package with one below that it imports; it is omitted if a path of other lines connects them. Arrows between areas are imports, too. `docs/site/house.py`
-writes the picture and the tables from the imports in the code; a test compares them with the code, and import contracts in `pyproject.toml` enforce the directions.
+Each coloured area is a subpackage of `snnc`. A line inside an area leads from a package down to one that it imports; it is omitted if other lines already connect the two. Arrows between areas are imports, too. `docs/site/house.py`
+writes the picture and the tables from the imports in the code; import contracts in `pyproject.toml` enforce the directions.
 """
 
 
@@ -51,7 +51,7 @@ def imports() -> list[tuple[str, str]]:
     """All imports between modules of snnc in this checkout."""
     with tempfile.TemporaryDirectory() as folder:
         link_package(Path(folder))
-        done = subprocess.run([sys.executable, "-P", "-c", READ], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-P", "-c", PRINT_IMPORTS], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
     return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
 
 
@@ -146,6 +146,6 @@ def page(graph: nx.DiGraph) -> str:
 
 
 if __name__ == "__main__":
-    house = packages(imports())
-    (ROOT / "docs" / "map.md").write_text(page(house), encoding="utf-8")
-    (ROOT / "docs" / "images" / "house.svg").write_text(picture(house), encoding="utf-8")
+    graph = packages(imports())
+    (ROOT / "docs" / "map.md").write_text(page(graph), encoding="utf-8")
+    (ROOT / "docs" / "images" / "house.svg").write_text(picture(graph), encoding="utf-8")

@@ -24,7 +24,9 @@ PAGES = (
 """A page of each kind."""
 FORMS = ((1300, "light"), (380, "dark"))
 ALL_FORMS = (*FORMS, (1300, "dark"), (380, "light"))
+"""Widths of the window in pixels, and themes."""
 GRAVE = ("serious", "critical")
+"""Impacts of axe-core's violations that count as faults."""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -19,6 +19,7 @@ from notebook_page import page_of
 
 ROOT = Path(__file__).parents[2]
 FRONT, CONTENTS = "docs/front.md", "docs/index.md"
+# Links of a page, its code blocks, and a heading or page in the list of pages.
 LINK = re.compile(r'(\]\(|<img [^>]*?src="|<a [^>]*?href=")([^)"\s]+)')
 FENCE = re.compile(r"^(```.*?^```[ ]*$)", re.S | re.M)
 ENTRY = re.compile(r"^(?:(#{2,3}) (.+)|- \[(.+?)\]\(([^)]+)\).*)$")

@@ -24,7 +24,10 @@ SIDE, STEPS, CLASSES = 34, 20, 10
 
 
 def strokes(samples, seed):
-    """Return spikes [samples, T, 2312] and kinds: a pen visits the four corners of its kind; pixels turn on, and off some time later."""
+    """Return spikes [samples, T, 2312] and kinds: a pen visits the four corners of its kind.
+
+    A pixel sends an on event when the pen passes, and an off event some time later.
+    """
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (CLASSES, 4, 2))
     random = np.random.default_rng(seed)
     kinds = random.integers(0, CLASSES, samples)
@@ -41,7 +44,10 @@ def strokes(samples, seed):
 
 
 def compile_sparse(folder, x, share=0.05, width=512):
-    """Compile a network whose three hidden layers send at most `share` of their spikes; `x` [samples, T, 2312] sets the initial weights."""
+    """Compile a network in which at most a `share` of each hidden layer's neurons send spikes in a step.
+
+    The initial weights are drawn for the activity of the inputs `x` [samples, T, 2312].
+    """
     layers = [part for _ in range(3) for part in (snnc.Dense(width), snnc.LIF(0.95, reset="zero"))]
     net = snnc.Sequential(2 * SIDE * SIDE, *layers, snnc.Dense(CLASSES), snnc.LI(0.95), name="sparse")
     graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=x.swapaxes(0, 1))

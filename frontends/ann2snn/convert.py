@@ -50,8 +50,8 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
     conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _preferred_scales(graph, order, scales), Graph(graph.name, steps))
     for name in order:
         conversion.add(name)
-    verify(conversion.made)
-    return conversion.made
+    verify(conversion.snn)
+    return conversion.snn
 
 
 def _preferred_scales(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
@@ -80,23 +80,25 @@ class _Conversion:
 
     Attributes
     ----------
-    old, made
+    ann, snn
         The ReLU network, and the spiking network so far.
-    scales, scale
-        Value of the ReLU network that corresponds to 1 in the spiking network: by population, as measured; by node, as chosen.
+    scales
+        Measured scale of each population.
+    scale
+        Scale of each node.
     preferred
         Scale that the readers of a node prefer; None without a preference.
     steady, binary
         Nodes with constant values over the steps, and nodes whose values are 0 or 1.
     last
-        Node of `made` with the values of a node of `old`.
+        Node of `snn` that has the values of each node of `ann`.
     """
 
-    old: Graph
+    ann: Graph
     shapes: Mapping[str, Shape]
     scales: Mapping[str, float]
     preferred: Mapping[str, float | None]
-    made: Graph
+    snn: Graph
     scale: dict[str, float] = field(default_factory=dict)
     steady: set[str] = field(default_factory=set)
     binary: set[str] = field(default_factory=set)
@@ -104,8 +106,8 @@ class _Conversion:
 
     def add(self, name: str) -> None:
         """Add the counterpart of node `name`, after the counterparts of its sources."""
-        operation = self.old.operation(name)
-        sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
+        operation = self.ann.operation(name)
+        sources = [e.source for e in sorted(self.ann.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):
             self.steady.add(name)
         match operation:
@@ -146,10 +148,10 @@ class _Conversion:
             self._put(name, operation, self.last[source])
 
     def _maximum(self, name: str, operation: Operation, source: str) -> None:
-        """Add the maximum of means over time.
+        """Add a maximum whose mean over the steps is the maximum of its operands' means.
 
-        Let C be the running sum of a value over the steps. The largest C in a window grows, step by step, to the largest sum;
-        its growth in a step is the pooled value of that step. The maximum of spikes is a spike, because no C grows by more than 1 per step.
+        The operands are summed over the steps, and the output of a step is the growth of the largest sum. For spikes it is 0 or 1,
+        because no sum grows by more than 1 per step.
         """
         counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
         largest = self._insert(f"{name}.largest", operation, counts)
@@ -162,15 +164,15 @@ class _Conversion:
         return self._insert(f"{source}.scaled", ir.OneToOne(np.array(factor, np.float32)), self.last[source])
 
     def _insert(self, name: str, operation: Operation, source: str) -> str:
-        made = fresh_name(self.made, name)
-        self.made.add(made, operation)
-        self.made.connect(source, made)
-        return made
+        unused = fresh_name(self.snn, name)
+        self.snn.add(unused, operation)
+        self.snn.connect(source, unused)
+        return unused
 
     def _put(self, name: str, operation: Operation, *sources: str) -> None:
-        self.last[name] = self.made.add(name, operation)
+        self.last[name] = self.snn.add(name, operation)
         for source in sources:
-            self.made.connect(source, name)
+            self.snn.connect(source, name)
 
 
 def _scaled(operation: ir.Linear | ir.Conv | ir.Scale, before: float, after: float) -> ir.Linear | ir.Conv | ir.Scale:

@@ -67,7 +67,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
     """Return a handler for each operator of `graph`.
 
-    Each handler records in `origins` where in the file a node comes from, by the node's id, unless the node is constant.
+    The handlers store in `origins`, by id, the place in the file of each node that is not constant.
     """
 
     def apply(call: OperatorCall) -> list[Value]:
@@ -102,6 +102,7 @@ def _is_data(value: Value) -> bool:
 
 
 _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
+"""Attributes of a pooling: kind, kernel, stride, padding, dilation, ceil and whether padding counts."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
     moved = [k for k in order if n.inputs[0].shape[k] != 1]
     if moved != sorted(moved):
         raise NoSpikingFormError(
-            f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
+            f"{where}: it reorders the axes of a sample to {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
         )
     return MatchedOperation(ir.Reshape(n.shape[1:]), n.inputs, "shape")
 

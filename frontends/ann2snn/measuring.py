@@ -22,9 +22,9 @@ _MOST: Final = 2**26
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
     """Return the activation that becomes a firing rate of 1, by population, and the number of samples used.
 
-    This scale is the `percentile` of a layer's positive activations (Rueckauer et al. 2017, "Conversion of continuous-valued deep networks
-    to efficient event-driven networks for image classification"; 100 is the maximum of Diehl et al. 2015, "Fast-classifying,
-    high-accuracy spiking deep networks through weight and threshold balancing"). Larger activations saturate.
+    This activation is the `percentile` of a layer's positive activations (Rueckauer et al. 2017, "Conversion of continuous-valued deep
+    networks to efficient event-driven networks for image classification"). The percentile 100 is their maximum, as in Diehl et al. 2015,
+    "Fast-classifying, high-accuracy spiking deep networks through weight and threshold balancing". Larger activations saturate.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class ConversionResults:
 
 
 def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
-    """Run both networks on all samples; the spiking one is compared at an eighth, a quarter and a half of `steps`, and at all of them."""
+    """Run both networks on all samples, and compare their outputs after an eighth, a quarter, a half and all of `steps`."""
     output, _ = next(ann.of_type(Output))
     expected = np.concatenate([found[output] for _, now in runs(ann, samples.inputs, 1) for found in now])
     at = sorted({max(1, steps // k) for k in (8, 4, 2, 1)})

@@ -33,6 +33,7 @@ _BATCHES: Final = (3, 1)
 _COMPARED: Final = 2
 """Number of random samples on which a network is compared with its file."""
 _TOLERANCE: Final = 1e-4
+"""Maximum difference between an output of the network and of the file, as a share of its largest value."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ _ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 
 
 def _recognised(model: ModelProto, title: str) -> _ReadRelu:
+    """Build the network, with the first of :data:`_BATCHES` that fits if the number of samples is open."""
     parsed = parse(model.graph, opset_of(model))
     declared = _declared(model)
     open_axes = [n for n, shape in declared.items() if shape[0] is None]
@@ -140,6 +142,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
 
 
 def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRelu:
+    """Build the network for inputs of these shapes."""
     batches = {shape[0] for shape in shapes.values()}
     if len(batches) > 1:
         raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
@@ -175,7 +178,21 @@ def _check_classes(softmax: Node, where: str) -> None:
 
 @dataclass
 class _ReluGraphBuilder:
-    """A graph under construction; each node of the file becomes one operation."""
+    """A graph under construction; each node of the file becomes one operation.
+
+    Attributes
+    ----------
+    graph
+        The graph.
+    origins
+        Place in the file of each node, by id.
+    batch
+        Number of samples of the file's inputs.
+    reserved
+        Names of inputs and outputs, which no other operation may have.
+    named
+        Node of the file by population.
+    """
 
     graph: Graph
     origins: Mapping[int, str]
@@ -183,6 +200,7 @@ class _ReluGraphBuilder:
     reserved: frozenset[str]
     named: dict[str, str] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
+    """Operation in the graph by node id."""
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:
@@ -202,7 +220,7 @@ class _ReluGraphBuilder:
             else:
                 waiting.extend(pieces[n.id][1].operands)
         if failures:
-            raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]
+            raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]  # the first in the file
         for id_ in sorted(pieces):
             self._add(*pieces[id_])
         self.graph.add(name, Output("all", FileLayout(None, 0)))

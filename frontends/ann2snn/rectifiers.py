@@ -12,7 +12,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.compiler.neurons.surrogates.library import straight_through
 
 THRESHOLD: Final = 1.0
-"""Threshold of all neurons; the weights contain the scale of their layer."""
+"""Threshold of all neurons; the weights of each layer are scaled to it."""
 START: Final = 0.5
 """Initial membrane potential, half the threshold, so that rates are rounded to nearest and not down (Deng & Gu 2021; Bu et al. 2022)."""
 
@@ -53,7 +53,7 @@ def increment(shape: Shape, binary: bool) -> Population:
     shape
         Shape of the population.
     binary
-        Whether the input grows by 0 or 1. The output is then a spike, whose surrogate derivative is that of the difference.
+        Whether the input grows by 0 or 1 per step. The output is then a spike, with a straight-through surrogate derivative.
     """
     return Population(_GROWN_SPIKES if binary else _GROWN, shape, surrogate=straight_through() if binary else None)
 

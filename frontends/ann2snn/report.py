@@ -86,10 +86,10 @@ class Report:
     def sentences(self) -> Iterator[str]:
         """Yield the report as sentences."""
         balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
-        flatter = ": the same samples, so the numbers below are optimistic" if balanced == measured else ""
+        caveat = ": the same samples, so the numbers below are optimistic" if balanced == measured else ""
         yield (
             f"Of {self.source}, {balanced} balanced the thresholds, at the {self.percentile:g}th percentile of positive activations, and "
-            f"{measured} were measured{flatter}."
+            f"{measured} were measured{caveat}."
         )
         last = self.points[-1]
         if self.accuracy is not None and last.accuracy is not None and self.loss is not None:

@@ -15,7 +15,9 @@ from snnc.frontends.onnx.errors import OnnxLimitError
 _MAX_VALUES: Final = 2**24
 """Maximum number of values in one array of a run with more than one sample."""
 MAX_NUMBERS: Final = 2**27
+"""Maximum number of values in one array for one sample."""
 MAX_WORK: Final = 40_000_000_000
+"""Maximum number of multiplications for one sample."""
 
 
 def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
@@ -28,7 +30,7 @@ def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
-    """Yield each part of the samples, as a slice, with the values of all outputs at each of the `steps` steps, with constant inputs."""
+    """Run `graph` on constant inputs; yield each part of the samples as a slice, and an iterator over its outputs at all `steps` steps."""
     count, width = len(next(iter(inputs.values()))), max(1, _MAX_VALUES // _widest(graph, port_map(graph)))
     for start in range(0, count, width):
         part = slice(start, min(start + width, count))
@@ -55,12 +57,13 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     if widest > MAX_NUMBERS or work > MAX_WORK:
         raise OnnxLimitError(
             f"one sample needs {work:,} multiplications and {widest:,} values at a time; a conversion runs the network in NumPy "
-            f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one with smaller inputs."
+            f"and allows up to {MAX_WORK:,} multiplications and {MAX_NUMBERS:,} values. Convert a smaller network, "
+            "or one with smaller inputs."
         )
 
 
 def _widest(graph: Graph, ports: PortMap) -> int:
-    """Return the number of values in the largest array for one sample: all taps of all windows, or the values of an operation."""
+    """Return the size of the largest array for one sample: the values of an operation, or of all windows of a convolution or pooling."""
     sizes: Sequence[int] = [size(port.shape) for port in ports.values()]
     for name, operation in graph.of_type(Conv, Pool):
         kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel

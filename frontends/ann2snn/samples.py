@@ -64,8 +64,8 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     inputs = {name: _values(name, np.asarray(arrays[given[name]]), shape) for name, shape in wanted.items()}
     counts = {name: len(a) for name, a in inputs.items()}
     if len(set(counts.values())) > 1:
-        held = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
-        raise CalibrationShapeError(f"the sample data contain {held}; give the same number of each.")
+        given_counts = ", ".join(f"{c} samples of {n!r}" for n, c in counts.items())
+        raise CalibrationShapeError(f"the sample data contain {given_counts}; give the same number of each.")
     if labels is None and "y" not in wanted:
         labels = arrays["y"] if "y" in given else None
     count = next(iter(counts.values()))

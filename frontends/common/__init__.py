@@ -1,1 +1,1 @@
-"""Code shared by frontends: a NumPy interpreter of graphs, neuron recognition, notes in files."""
+"""Code shared by frontends: a NumPy interpreter of graphs, recognition of neurons, and descriptions of graphs in files."""

@@ -58,14 +58,16 @@ class GraphRunner:
         self._batch = batch
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
         self._initial_inputs = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
-        self._before = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
+        self._initial_states = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
         self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
+        """Values of delayed ports in previous steps, latest first."""
         self._depth = max((e.delay for e in graph.edges), default=0)
-        late = {(e.source, e.source_port) for e in graph.edges if e.delay}
-        self._late = sorted(late)
+        self._late = sorted({(e.source, e.source_port) for e in graph.edges if e.delay})
         self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
+        """Shape of the sum, by node that sums its incoming edges."""
         self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
+        """Nodes in evaluation order, with their incoming edges and operations."""
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
         self.ports: dict[Key, Array] = {}
@@ -105,11 +107,11 @@ class GraphRunner:
         return self._before_start(key)
 
     def _before_start(self, key: Key) -> Array:
-        """Return a state or port before the first step: given by the caller, else by the graph."""
+        """Return the value of a state or port before the first step, from the caller if given, else from the graph."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)
-        return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
+        return np.broadcast_to(self._initial_states.get(key, np.zeros(())), shape)
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
         shape = (self._batch, *p.shape)

@@ -1,7 +1,6 @@
-"""Notes in a model file's metadata: a description of the graph it was written from, so that reading the file restores that graph.
+"""Description of a graph as text in the metadata of a model file, from which snnc restores the graph exactly.
 
-The notes are as untrusted as the rest of the file: the frontend that reads them compares the described network with the file's own
-nodes.
+The description is as untrusted as the rest of the file: the frontend that reads it compares the described network with the file's nodes.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ FindPlace: TypeAlias = Callable[[str, str], Any]
 FindArray: TypeAlias = Callable[[Any], Array | None]
 
 KEY: Final = "snnc"
-"""Metadata key of the notes."""
+"""Metadata key of the description."""
 LONGEST: Final = 1 << 24
-"""Maximum number of characters of notes."""
+"""Maximum number of characters of a description."""
 _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
+"""Element types of arrays in a description."""
 
 
-def to_text(notes: dict[str, Any]) -> str | None:
-    """Return notes as JSON text, or None if they would be too long to read."""
-    text = json.dumps(notes, separators=(",", ":"), allow_nan=False)
+def to_text(data: dict[str, Any]) -> str | None:
+    """Return `data` as JSON text, or None if it would be too long to read."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text if len(text) <= LONGEST else None
 
 
@@ -59,7 +59,7 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array as JSON types, for an array that the file does not store elsewhere."""
+    """Return, as JSON types, an array that the file does not store elsewhere."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
@@ -104,7 +104,10 @@ _WINDOW: Final = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph, the names in the file by node and port (port "" is the node itself), and a digest of the written file."""
+    """A graph and its relation to the file: names in the file by node and port, and a digest of the file without its arrays.
+
+    The port ``""`` is the node itself.
+    """
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
@@ -116,7 +119,8 @@ def describe(
 ) -> str | None:
     """Return the description of `graph` as JSON, or None if it would be too long to read.
 
-    It also records where the file stores parameters that were left at their model's defaults, because another tool may change them there.
+    The description also records where the file stores parameters that have their model's default value, because another tool may change
+    them in the file.
 
     Parameters
     ----------
@@ -125,7 +129,7 @@ def describe(
     find_place
         Returns the place in the file of an array (node, field), as any JSON type except an object; None if it is not in the file.
     find_array
-        Returns the array at a place, as a reader sees it.
+        Returns the array at a place, as a reader of the file finds it.
     values
         Name in the file, by node and port.
     structure
@@ -134,22 +138,22 @@ def describe(
 
     def stored(node: str, field: str, array: Array) -> Any:
         place = find_place(node, field)
-        there = None if place is None else find_array(place)
-        if there is None:
+        current = None if place is None else find_array(place)
+        if current is None:
             return array_to_data(array)
         operation = graph.operation(node)
-        if isinstance(operation, Sparse) and field == "weight" and there.shape == operation.shape:
-            there = nonzeros_of(there, operation)
-        same = there.shape == array.shape and np.array_equal(there.astype(np.float32), array.astype(np.float32))
+        if isinstance(operation, Sparse) and field == "weight" and current.shape == operation.shape:
+            current = nonzeros_of(current, operation)
+        same = current.shape == array.shape and np.array_equal(current.astype(np.float32), array.astype(np.float32))
         return place if same else array_to_data(array)
 
     data = graph_to_data(graph, stored)
     data |= {"values": values, "structure": structure}
     data["defaults"] = {}
     for name, population in graph.of_type(Population):
-        left = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
-        places = {p: find_place(name, f"parameters.{p}") for p in left}
-        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), left[p])}
+        defaults = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
+        places = {p: find_place(name, f"parameters.{p}") for p in defaults}
+        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), defaults[p])}
         if found:
             data["defaults"][name] = found
     return to_text(data)
@@ -201,8 +205,8 @@ def _check_sizes(graph: Graph) -> None:
     incoming = Counter(edge.target for edge in graph.edges)
     if len(graph.names) > _NODES or len(graph.edges) > _EDGES or max(incoming.values(), default=0) > _INCOMING:
         raise GraphDataError(
-            f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; at most {_NODES:,} and {_EDGES:,} are read, "
-            f"and {_INCOMING:,} edges into one node."
+            f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; snnc reads at most {_NODES:,} nodes, "
+            f"{_EDGES:,} edges, and {_INCOMING:,} edges into one node."
         )
     for name, windows in graph.of_type(Conv, Pool):
         numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]
@@ -222,7 +226,7 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
 
 
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
-    """Set parameters that had their model's default values when snnc wrote the file, but differ from them in the file."""
+    """Set parameters that snnc wrote with their model's default value, and that have another value in the file."""
     if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
         raise GraphDataError("the defaults of the description do not belong to a population.")
     with np.errstate(over="ignore"):

@@ -15,8 +15,11 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.frontends.common.response import NotLinearError, Oracle, Response, close, respond
 
 _CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
+"""Equations of a leaky integrator with a synaptic current."""
 _NO_DRIVE: Final = 1e-6
+"""Constant current up to which a neuron counts as having none."""
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
+"""Patterns of spikes for the :class:`Oracle` that compares two neurons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +106,7 @@ def _same_values(ours: Response, theirs: Response) -> bool:
 
 
 def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    """Yield library neurons whose response without spikes is `rest`."""
     if rest.membranes:
         forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
         named = [np.asarray(parameters["threshold"], np.float64).reshape(-1)] if "threshold" in parameters else []
@@ -114,7 +118,10 @@ def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Arr
 
 
 def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
-    """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; b is 0 for a single decay."""
+    """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; None for any other response.
+
+    For a single decay, b is 0. Otherwise ``h_(k+2) = (a + b) h_(k+1) - a b h_k`` yields the sum and the product of the decays.
+    """
     gain, h1, h2, h3 = impulse[:4]
     if not gain.all():
         return None
@@ -143,11 +150,11 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
         for options in _reset_variants(strict):
             values = resets if options["reset"] == "value" else [None]
             for value in values:
-                yield _fire(decay, common, options, value, start)
+                yield _firing_candidate(decay, common, options, value, start)
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
-    """Yield (membrane, synaptic current) decays; a decay shared by all neurons has the same role in all neurons."""
+    """Yield possible decays of (membrane, synaptic current); a decay shared by all neurons has the same role in all neurons."""
     if not second.any():
         yield first, None
         return
@@ -162,6 +169,7 @@ def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
 
 
 def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
+    """Yield the options of library neurons for each kind of reset."""
     yield {"reset": "subtract", "reset_delay": True, "strict": strict}
     for with_input in (True, False):
         yield {"reset": "zero", "reset_delay": True, "input_kept": with_input, "strict": strict}
@@ -173,7 +181,10 @@ def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
 
 
 def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
-    """Return the constant current and the initial value of a membrane potential that is ``rest[0]``, then ``rest[1]``, without input."""
+    """Return the constant current and the initial membrane potential of a neuron, from its potential without input.
+
+    `rest` contains the membrane potential after the first and after the second step.
+    """
     drive = rest[1] - decay * rest[0]
     if not np.abs(drive).max() > _NO_DRIVE:
         drive = np.zeros_like(drive)
@@ -183,8 +194,10 @@ def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
     return drive, start if np.isfinite(start).all() else np.zeros_like(start)
 
 
-def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
-    """Return the library neuron with these decays and options."""
+def _firing_candidate(
+    decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array
+) -> _Candidate:
+    """Return the spiking library neuron with these decays and options; `value` is the membrane potential after a reset to a value."""
     syn = common["syn_decay"]
     perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
     make = CubaLIF if syn is not None else IF if perfect else LIF

@@ -1,4 +1,4 @@
-"""Response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
+"""Response of a neuron as linear functions of its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is linear in the currents, with one
 set of coefficients per neuron. An :class:`Oracle` decides whether a neuron spikes. It repeats its decision for equal arguments, so two
@@ -23,7 +23,9 @@ Form: TypeAlias = Array
 """Coefficients [1 + steps, neurons]: the constant, then the coefficient of each step's current."""
 
 STEPS: Final = 5
+"""Number of steps of a run."""
 _TOLERANCE: Final = 3e-5
+"""Relative and absolute difference up to which coefficients count as equal; see :func:`close`."""
 
 
 class NotLinearError(Exception):
@@ -32,7 +34,11 @@ class NotLinearError(Exception):
 
 @dataclass(eq=False)
 class Oracle:
-    """Decides whether a neuron spikes: a new argument of the spike function gets the next bit of `pattern`, a known one its old bit."""
+    """Decides whether a neuron spikes.
+
+    Each new argument of the spike function gets the next bit of `pattern`, and keeps it in later calls. Only an argument that depends on
+    no input current is compared with 0.
+    """
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
@@ -52,11 +58,14 @@ class Oracle:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Results of a run, for each step: arguments and kinds of the spikes that are outputs, and values of the other outputs by name."""
+    """Results of a run, with one entry per step."""
 
     membranes: list[Form]
+    """Arguments of the output's spike function (membrane potential minus threshold); empty for integrators."""
     kinds: list[str]
+    """Spike function of each argument: ``spike`` (> 0) or ``spike_ge`` (>= 0)."""
     values: dict[str, list[Form]]
+    """Outputs that are not spikes, by name."""
 
 
 def close(a: Form, b: Form) -> bool:

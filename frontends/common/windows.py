@@ -25,7 +25,10 @@ def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: 
         No window fits, or a setting is out of range.
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
-        raise ValueError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
+        raise ValueError(
+            f"windows of {list(kernel)} have strides {list(stride)}, dilations {list(dilation)} and pads {list(padding)}; sizes, strides "
+            "and dilations must be 1 or more, pads 0 or more."
+        )
     found = Windows(1, size, kernel, stride, padding, dilation, ceil).output
     if min(found, default=1) < 1:
         raise ValueError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
@@ -63,6 +66,7 @@ def _taps(
 ) -> Iterator[Array]:
     """Yield, for each kernel position, the values that all windows read there."""
     size = x.shape[first:]
+    # Values after the end of each dimension that the last window reads.
     extra = [
         max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)
         for c, s, k, d, n, (a, _) in zip(found, stride, kernel, dilation, size, padding, strict=True)

@@ -1,4 +1,4 @@
-"""Initialisers of weights, drawn from a seed so that a network is the same on every machine."""
+"""Initialisers of weights and biases; the same seed draws the same values on every machine."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class TruncatedNormal:
     high: float = 2.0
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
-        """Return an array of `shape`: quantiles at uniform random probabilities between those of the bounds."""
+        """Return an array of `shape`, by inverting the normal distribution function at uniform random probabilities."""
         from scipy.special import ndtr, ndtri
 
-        first, last = (ndtr((bound - self.mean) / self.std) for bound in (self.low, self.high))
-        drawn = self.mean + self.std * ndtri(rng.uniform(first, last, shape))
-        found: Array = np.clip(drawn, self.low, self.high).astype(np.float32)
-        return found
+        least, greatest = (ndtr((bound - self.mean) / self.std) for bound in (self.low, self.high))
+        values = self.mean + self.std * ndtri(rng.uniform(least, greatest, shape))
+        clipped: Array = np.clip(values, self.low, self.high).astype(np.float32)
+        return clipped
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,12 @@ class KaimingNormal:
 
 @dataclass(frozen=True)
 class Orthogonal:
-    """Orthogonal rows (or columns, if there are more rows) of length `gain`; the axes after the first count as columns.
+    """Matrix whose rows are orthogonal and have length `gain`; with more rows than columns, its columns.
 
-    Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014. The
-    matrix is drawn as by Mezzadri ("How to generate random matrices from the classical compact groups", 2007): Q of a normal matrix,
-    with the signs that make the diagonal of R positive, is uniformly distributed.
+    All axes after the first are flattened to columns. Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of
+    learning in deep linear neural networks", 2014. The matrix is Q of the QR decomposition of a normal matrix, with signs that make the
+    diagonal of R positive; it is uniformly distributed (Mezzadri, "How to generate random matrices from the classical compact groups",
+    2007).
     """
 
     gain: float = 1.0
@@ -185,10 +186,10 @@ class Orthogonal:
         Raises
         ------
         ValueError
-            The shape is not that of a matrix.
+            The shape has fewer than two axes.
         """
         if len(shape) < 2:
-            raise ValueError(f"Orthogonal() draws matrices, and shape {shape} is not that of a matrix")
+            raise ValueError(f"Orthogonal() draws matrices, but the shape {shape} has fewer than two axes")
         rows, columns = shape[0], math.prod(shape[1:])
         q, r = np.linalg.qr(rng.normal(size=(max(rows, columns), min(rows, columns))))
         q *= np.sign(np.diagonal(r))

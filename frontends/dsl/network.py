@@ -98,8 +98,8 @@ class Network:
         parameters
             Values that differ from the model's own: a number, or an array with one value per neuron.
         initial
-            Initial states that differ from the model's own, in the same form. Before the first step, a delayed connection reads them,
-            too.
+            Initial states that differ from the model's own: a number, or an array with one value per neuron. A delayed connection reads
+            them until the first delayed values arrive.
         surrogate
             Surrogate derivative of the spike; None for the one given to :func:`snnc.compile`.
 
@@ -112,7 +112,7 @@ class Network:
         size = _shape(shape, what)
         if not isinstance(model, NeuronModel):
             raise PopulationOptionError(f"{what}: {model!r} is not a neuron model; give snnc.LIF(beta=0.9) or snnc.Neuron(...).")
-        label = name or self._unused_name(_plain(model.name))
+        label = name or self._unused_name(_identifier(model.name))
         learn = frozenset([learnable] if isinstance(learnable, str) else learnable)
         _check_names({*learn, *(parameters or {})}, model.parameters, f"{what}: {model.name} has no parameter")
         _check_names(set(initial or {}), model.states, f"{what}: {model.name} has no state")
@@ -155,7 +155,7 @@ class Network:
         return grouped(self, nodes, name)
 
     def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
-        """Return the result shape of `connection` for `source`, for the population that follows.
+        """Return the shape of the values that `connection` computes from `source`; a population that follows needs this shape.
 
         Parameters
         ----------
@@ -212,14 +212,14 @@ class Network:
         source_port, target_port
             Output or state of the source, and input of the target; by default the first.
         name
-            Name of the stored weights; by default ``"<source>_to_<target>"``. In a list of connections, each one's kind is appended
-            (``"input_to_hidden_conv"``); with individual delays also a number per delay, shortest first.
+            Name of the stored weights; by default ``"<source>_to_<target>"``. For a list of connections, the kind of each is appended
+            (``"input_to_hidden_conv"``). Weights with individual delays are stored by delay and numbered, shortest delay first.
 
         Raises
         ------
         SnncError
-            Sizes or windows do not fit, an array is not a weight, or the connection closes a cycle without delay; each fault has its own
-            subclass. The network is unchanged.
+            Sizes or windows do not fit, an array cannot be used as weights, or the connection closes a cycle without delay; each fault
+            has its own subclass. The network is unchanged.
         """
         self._check_member(source)
         self._check_member(target)
@@ -274,7 +274,7 @@ class Network:
             self.connect(source, target, connection, delay=delay, source_port=source_port, target_port=port, name=name)
 
     def join(self, block: NetworkNode, shortcut: NetworkNode, how: Join = "add", name: str | None = None) -> NetworkNode:
-        """Add the end of a residual block of spikes: spike-element-wise (SEW; Fang et al. 2021, arXiv:2102.04159).
+        """Join the spikes of a residual block and its shortcut, spike-element-wise (SEW; Fang et al. 2021, arXiv:2102.04159).
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Network:
         Raises
         ------
         InvalidValueError
-            `how` is not one of these.
+            `how` is unknown.
         NetworkShapeError
             The shapes differ.
 
@@ -346,7 +346,9 @@ class Network:
         return label
 
     def graph(self) -> Graph:
-        """Return the network as a graph; without outputs, populations that feed no other population become outputs.
+        """Return the network as a graph.
+
+        In a network without outputs, every population that feeds no other population becomes an output.
 
         Raises
         ------
@@ -488,5 +490,5 @@ def _check_names(wanted: set[str], known: Iterable[str], what: str) -> None:
         raise PopulationOptionError(f"{what} {', '.join(missing)}; it has {', '.join(known) or 'none'}.")
 
 
-def _plain(name: str) -> str:
+def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name.lower()) or "population"

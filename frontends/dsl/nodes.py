@@ -39,7 +39,7 @@ class NetworkNode:
         Parameters
         ----------
         index
-            A number or a slice without a step, or several, one per axis from the first. A number keeps its axis, with size 1.
+            A number, a slice without a step, or a tuple of these, one per axis from the first. A number keeps its axis, with size 1.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class NetworkNode:
 
     @property
     def label(self) -> str:
-        """The name as used within other names."""
+        """The name as a part of other names, without brackets and colons."""
         return re.sub(r"\W+", "_", self.name).strip("_") if isinstance(self, View) else self.name
 
     @property

@@ -42,7 +42,7 @@ def sequential(
     name, kind, seed
         Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
-        Readout and port of the output, which is the last layer.
+        Readout and port of the output, which reads the last layer.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, View
 
 @dataclass(frozen=True)
 class Stage:
-    """One connection of a chain, converted: its kind and its branches."""
+    """A connection of a chain as operations of a graph: its kind, and branches that are summed."""
 
     kind: str
     branches: tuple[Branch, ...]
@@ -103,7 +103,7 @@ class Wiring:
         return Tap(name)
 
     def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
-        """Add the branches of one connection after `tap`; the last operation of each has the weights and the name."""
+        """Add the branches of one connection after `tap`; the last operation of a branch has the weights, and is called `name`."""
         found = []
         for number, branch in enumerate(branches, 1):
             own = name if len(branches) == 1 else f"{name}_{number}"
@@ -124,7 +124,7 @@ class Wiring:
 
 
 def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed: Sequence[int], where: str) -> list[Stage]:
-    """Convert connections in order, each for the result shape of the previous one; the last must result in `target`."""
+    """Convert connections in order; each reads the result of the one before, and the last must result in the shape `target`."""
     stages, shape = [], source
     for number, connection in enumerate(chain):
         last = number + 1 == len(chain)
@@ -146,9 +146,9 @@ def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
-    """Return the branches for each range of outputs along their first axis.
+    """Divide the outputs of `branches` along the first axis into `ranges`, and return the branches of each range.
 
-    None if the weight of a branch cannot be divided in this way, or if a part would be empty.
+    Returns None if the weight of a branch cannot be divided in this way, or if a range would have no weights.
     """
     found = []
     for start, stop in ranges:

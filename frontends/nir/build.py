@@ -22,7 +22,7 @@ from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 MAX_DELAY: Final = 65_535
 """Maximum number of steps of a delay."""
 _ROUNDING: Final = 1e-3
-"""Maximum rounding of a delay, in steps, that needs no note; float32 causes such errors."""
+"""Rounding error of a delay, in steps, up to which the user is not told; float32 causes such errors."""
 
 
 def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
@@ -76,7 +76,7 @@ def build(
     enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
     links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + uniform.get(t, 0)) for s, t in flat.edges]
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
-    for node, first in enter.items():
+    for node, first in enter.items():  # a Delay node with several delays becomes one masked branch per delay
         operations[first] = Add()
         for lag, mask in _masks(lags[node].reshape(shapes.entering[node])):
             part = unused_name(f"{node}.{lag}", operations)

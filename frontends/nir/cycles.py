@@ -33,13 +33,14 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
         A cycle contains no neuron and no delay.
     """
     immediate = {name: [t for t in flat.out_of(name) if not delayed.get((name, t))] for name in flat.nodes}
-    _check_defined(flat, immediate)
+    _check_cycles(flat, immediate)
     starts = [n for n, node in flat.nodes.items() if node.type == "Input"]
     closing = list(dict.fromkeys(_walk(immediate, [*starts, *flat.nodes])))
     return list(dict.fromkeys(_moved(edge, flat, delayed) for edge in closing))
 
 
-def _check_defined(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
+def _check_cycles(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
+    """Raise an error for a cycle without neurons and delays."""
     stateless: nx.DiGraph[str] = nx.DiGraph()
     for source, targets in immediate.items():
         if flat.nodes[source].type not in NEURONS:
@@ -84,7 +85,7 @@ def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
 
 
 def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[DelayedEdge]:
-    """Return the links with a delay of one step that a reader would also infer if they were written as plain edges.
+    """Return the links with a delay of one step that can be written as plain edges, because a reader infers their delay.
 
     Parameters
     ----------

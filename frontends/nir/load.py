@@ -64,8 +64,8 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     shapes = infer(flat)
     lags = {n: delay_steps(node, step, notes) for n, node in flat.nodes.items() if node.type == "Delay"}
     delays = late_edges(flat, dialect)
-    waiting = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}
-    closing = closing_edges(flat, {**delays, **waiting})
+    into_delays = {edge: 1 for edge in flat.edges if edge[1] in lags and lags[edge[1]].min() > 0}  # they need no further delay
+    closing = closing_edges(flat, {**delays, **into_delays})
     for edge in closing:
         delays[edge] = delays.get(edge, 0) + 1
     graph = build(name, flat, shapes, delays, lags, dt=step, dialect=dialect)
@@ -109,7 +109,7 @@ def _bypassed(graph: NirGraph) -> NirGraph:
 
 
 def _neuron_after(graph: NirGraph, name: str) -> str:
-    """Return the neuron that feeds, and is fed by, the linear node `name`; else `name`."""
+    """Return the neuron that the linear node `name` feeds if that neuron feeds it back; else return `name`."""
     after = [t for s, t in graph.edges if s == name]
     if _is(graph, name, *_LINEAR) and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:
         return after[0]

@@ -20,7 +20,7 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.reading.fields import FIRING, NirNode
 
 _ROUNDING: Final = 2e-6
-"""Relative error up to which a gain counts as 1, because it is a quotient of float32 numbers."""
+"""Relative error up to which a gain counts as 1; gains are quotients of float32 numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,9 @@ class _InterpretedFields:
 
     def start(self) -> Array:
         """Return the initial membrane potential."""
-        leaks = "v_leak" in self.node.fields
-        return self.value({"zero": "", "leak": "v_leak" if leaks else "v_reset", "reset": "v_reset"}[self.dialect.start])
+        if self.dialect.start == "zero":
+            return np.zeros(())
+        return self.value("v_leak" if self.dialect.start == "leak" and "v_leak" in self.node.fields else "v_reset")
 
     def thresholds(self) -> dict[str, Array]:
         if self.node.type not in FIRING:
@@ -133,8 +134,10 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Update of the membrane potential, and its parameters, by integrator; the spiking type's name has an additional F."""
+"""By integrator: the update of its membrane potential, and the names of the neuron's parameters. Spiking types have the same update;
+their names end with an additional F."""
 _ZERO: Final = ("v_leak", "v_reset")
+"""Parameters that are 0 by default; all others are 1."""
 
 
 def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> NeuronModel:
@@ -154,7 +157,8 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 def _firing(update: str, firing: Firing) -> str:
     """Return the equations of a spiking neuron.
 
-    Those with a delayed reset are written here: :meth:`Firing.equations` calls the previous spike ``r``, in NIR the resistance.
+    Equations with a delayed reset are written here, because :meth:`Firing.equations` calls the previous spike ``r``, which is the
+    resistance in NIR.
     """
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))

@@ -13,7 +13,9 @@ from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import NirNode
 
 _RANK: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
+"""Number of spatial axes by type of node."""
 _MAX: Final = 2**31 - 1
+"""Largest accepted stride, dilation, padding, kernel size or number of groups."""
 
 
 def window_operation(node: NirNode) -> Conv | Pool:
@@ -52,7 +54,9 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
     """
     declared = node.fields.get("input_shape")
     if declared is not None and declared.size and tuple(declared.reshape(-1).tolist()) != entering[1:]:
-        raise NirShapeError(f"{_text(node)} declares the input_shape {declared.reshape(-1).tolist()}, but {list(entering)} arrives.")
+        raise NirShapeError(
+            f"{_text(node)} declares the input_shape {declared.reshape(-1).tolist()}, but its input has the shape {list(entering)}."
+        )
     try:
         return output_shape(node.path, window_operation(node), entering)
     except (WindowError, ChannelError) as error:

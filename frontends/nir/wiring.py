@@ -19,8 +19,8 @@ class DelayedEdge:
 def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list[DelayedEdge], set[str]]:
     """Remove nodes in `passing`, which pass on the sum of their inputs, and connect their sources to their targets.
 
-    A node with both several sources and several targets is kept, so that the number of links never grows, and so is a node with an edge
-    to itself.
+    A node with several sources and several targets is kept, so that the number of links never grows. A node with an edge to itself is
+    kept, too.
 
     Returns
     -------

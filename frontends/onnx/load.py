@@ -64,8 +64,8 @@ def read_onnx(
     path
         The file.
     shapes
-        Shapes of the arrays for which the correspondence is needed, in the graph's layout. The file is then read once, for these
-        sizes, without the usual checks: reading with other sizes, and comparison with the file's own operations.
+        Shapes of the input arrays, in the graph's layout. If given, the file is read for these shapes only, and the graph is not compared
+        with the file. Otherwise, it is read for several shapes and compared.
     detach, marked
         See :func:`load_onnx`.
 
@@ -88,7 +88,7 @@ def read_onnx(
 
 
 def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
-    """Return the network that snnc described when writing the file; None and the reason if the file was changed."""
+    """Return the network that snnc described when writing the file; None and the reason if the description does not fit."""
     if notes is None:
         return None, []
 
@@ -100,7 +100,7 @@ def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Impor
     try:
         file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
         return described(notes, file, source.array_shapes), []
-    except Exception as error:  # the notes are untrusted, and the file's own nodes define the same network
+    except Exception as error:  # the description is untrusted, and the file's own nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
 
@@ -131,7 +131,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 
 def _bound(source: ParsedFile) -> Imported:
-    """Recover the network with numbers for dynamic sizes, for two sets of numbers, to check that both result in the same network."""
+    """Recover the network with numbers for dynamic sizes; two choices of numbers must result in the same network."""
     if source.array_shapes is not None:
         return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:

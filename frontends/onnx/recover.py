@@ -42,7 +42,9 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operati
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, input_timeline, static_timeline
 
 _REPLICAS: Final = 4
+"""Number of consecutive copies of a single step to analyse, unless arrays or buffers need more."""
 MIN_STEPS: Final = 3
+"""Minimum number of steps that show how a step repeats."""
 _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
 """Errors that another assignment of values to steps may avoid."""
 
@@ -55,7 +57,10 @@ class ParsedFile:
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     array_shapes: Mapping[str, Shape] | None = None
-    """Shapes of arrays to read the file for, with a time axis even for a single step; None for any shapes, with a check."""
+    """Shapes of the arrays for which the file is read, with a time axis even for a single step; the network is not compared with the file.
+
+    If None, the file is read for arrays of any shape, and compared.
+    """
 
     detach: Detach | None = DEFAULT
     """Rule for where gradients stop; None if the nodes carry marks."""
@@ -86,7 +91,9 @@ class ParsedFile:
 
 
 def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
-    """Recover the network with the numbers `sizes` for dynamic sizes; `dynamic` contains those that remain open.
+    """Recover the network with the numbers `sizes` for dynamic sizes.
+
+    `dynamic` contains the dynamic sizes that the network leaves open.
 
     Raises
     ------
@@ -144,7 +151,7 @@ def _unrolled(
 
 
 def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Roll up with `finished`; if no initial state explains the file, try other assignments of values to steps."""
+    """Return the network from `finished`; if no initial state explains the file, assign its values to other steps and try again."""
     first = Roller(timeline)
     try:
         return finished(first)
@@ -156,7 +163,10 @@ def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return pairs of states and outputs if every input with a time-like axis is a state: such an axis may only pack several states."""
+    """Return the pairs of states and outputs if every input with an apparent time axis is a state; else no pairs.
+
+    Such an axis may pack several states.
+    """
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
@@ -164,7 +174,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
 
 
 def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with its states separated, or unchanged, whichever succeeds; packed states are first tried separated."""
+    """Read a single step with separated or with unchanged states, whichever succeeds; try packed states separated first."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single_step(source, shapes, pairs, first)
@@ -228,7 +238,10 @@ def _build_and_check(
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
 ) -> Imported:
-    """Build a graph from the recovered classes and compare it with the file; `outputs` are its nodes, or None for a single step."""
+    """Build the graph of the recovered step and compare it with the file.
+
+    `outputs` contains the file's output nodes; it is None for a single step.
+    """
     roller, results = rolled
     strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
@@ -264,7 +277,10 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
-    """Build the graph of a step without batch axis whose convolutions read one sample; else raise `error`, which explains more."""
+    """Build the graph of a step without batch axis, whose convolutions read one sample.
+
+    If that fails, raise `error`, which comes from the attempt with a batch axis and explains more.
+    """
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error
     try:

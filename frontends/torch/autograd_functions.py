@@ -1,7 +1,7 @@
 """Find autograd functions with a hand-written backward pass that mixes time steps, which snnc cannot train.
 
-A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode``, in contrast, runs all steps in one function, and its
-gradient is that of spike rates.
+The gradient of a surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode``, in contrast, runs all steps in one function, which
+computes the gradient of spike rates.
 """
 
 from __future__ import annotations

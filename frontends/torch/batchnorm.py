@@ -1,8 +1,8 @@
 """Fold batch normalisation into the preceding weights, and undo it for trained weights.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` for each channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The
-network contains ``g*W`` and ``g*b + h``. Trained weights are written back as ``W / g`` into the layer; the rest goes into ``beta``, or
-into the layer's bias.
+network contains ``g*W`` and ``g*b + h``. A trained weight is divided by ``g`` and written to the layer. A trained bias is written to
+``beta``, or to the layer's bias if the normalisation has no ``beta``.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 EXPORTERS: Final = ("TorchScript", "dynamo")
 """PyTorch's exporters in the order of attempts; the first is ten times as fast."""
 OPSET: Final = 17
+"""Opset of files from the TorchScript exporter."""
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 
@@ -123,7 +124,10 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
 
 
 def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """Return names for the tensors of a call: the argument's name in ``forward``, plus the field's for an argument of several tensors."""
+    """Return names for the tensors of a call: the name of the argument in ``forward``.
+
+    For an argument of several tensors, the name of the field is appended.
+    """
     torch = require_torch()
     names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
     names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]

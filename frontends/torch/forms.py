@@ -65,7 +65,10 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
 
 
 def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
-    """Return the forms in which `value` (before training: `original`) can come from the tensor `name`."""
+    """Return the forms in which the network may store the module's tensor `name` as `value`.
+
+    `original` is the network's value before training; None if it is unknown.
+    """
     plain = _plain(name, tensor, value, original)
     if plain is not None:
         return [plain]
@@ -94,6 +97,7 @@ def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> li
 
 
 def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Form | None:
+    """Return the form of a tensor that the network stores itself or transposed; None for other tensors."""
     squeezed = np.squeeze(tensor).shape
     before = value if original is None else original
     for transposed in (False, True) if value.ndim == 2 else (False,):
@@ -110,7 +114,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def tensor_values(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return the contents of the tensor, or of its rows, that result in `value` in the network; None if there are none."""
+    """Return the values of the module's tensor, or of the rows in `form`, that the network stores as `value`; None if one is not finite."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)

@@ -36,8 +36,8 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     like any other. Inputs are named after the arguments of ``forward``, outputs ``output``, or ``output1`` and so on; layers have the
     module's names if their weights identify them.
 
-    A single-step module whose neurons store their states internally (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that
-    accepts and returns one ``state`` (Norse), is called once per step, from rest, with its states carried over.
+    A single-step module is called once per step, from rest, and its states are carried over. Its neurons store their states internally
+    (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or it accepts and returns one ``state`` (Norse).
 
     A layer whose weight requires no gradient in the module is not learnable in the graph. A neuron parameter is learnable if the
     module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.

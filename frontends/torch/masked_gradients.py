@@ -51,6 +51,7 @@ def _mask(name: str, parameter: Any) -> Array:
 
 
 def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
+    """Replace the layer with the weight `value` by a sparse layer that has only the entries in `mask`."""
     for node, layer in list(graph.of_type(Linear)):
         found = forms(name, value, layer.weight, layer.weight)
         if not found:
@@ -71,6 +72,6 @@ def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
         )
         return
     raise TorchHookError(
-        f"a hook masks part of the gradient of {name!r}, whose entries there are not 0 or are not a plain weight of a layer; snnc trains "
-        "all of a weight or omits its zeros. Set these entries to 0, or remove the hook before the import."
+        f"a hook masks part of the gradient of {name!r}, but its masked entries are not 0, or it is not the weight of a layer; snnc can "
+        "only exclude weights of 0 from training. Set these entries to 0, or remove the hook before the import."
     )

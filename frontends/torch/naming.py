@@ -21,7 +21,7 @@ from snnc.frontends.torch.states import private_copy
 
 
 def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
-    """Return the graph with the module's names for layers that the values of their weights identify.
+    """Return the graph with the names of the module's layers, which the values of their weights identify.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
     module
         Copy of the module, with the same weights as the graph.
     read
-        Reads another copy of the module; needed if parameters are equal, for a copy in which they differ.
+        Reads a module as a graph. It is called if parameters are equal, with a copy in which they differ.
     """
     tensors = arrays(module)
     twins = _twins(module)
@@ -45,10 +45,10 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
         if not _same_structure(graph, found):
             return graph
         tensors = arrays(other)
-        bases = folds(other)
+        folded_weights = folds(other)
     else:
-        bases = folds(module)
-    return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, bases))
+        folded_weights = folds(module)
+    return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, folded_weights))
 
 
 def copy_learnable(graph: Graph, module: Any) -> None:
@@ -87,7 +87,7 @@ def freeze_shared(graph: Graph, module: Any) -> list[str]:
     for name in trained:
         places = [place for place, names in holders.items() if name in names]
         if len(places) <= len(set.union(set(), *(holders[place] for place in places))):
-            continue
+            continue  # each population may have a parameter of its own
         found.append(name)
         for node, parameter in places:
             ours = graph.operation(node)
@@ -122,7 +122,7 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
 
 
 def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
-    """Name parameters that are functions of the module's parameters after these, as in ``sigmoid_w``; values in `found` identify them."""
+    """Name parameters that are functions of the module's parameters, such as ``sigmoid_w``; their values in `found` identify them."""
     other = graph.copy()
     for name, population in found.of_type(Population):
         new: dict[str, str] = {}
@@ -138,6 +138,7 @@ def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Arra
 
 
 def _with_names(population: Population, new: Mapping[str, str]) -> Population:
+    """Return the population with new names for its parameters."""
     model = population.model
     symbols = {old: Symbol(name) for old, name in new.items()}
     lines = tuple(Assignment(line.target, substitute(line.value, symbols)) for line in model.equations)
@@ -151,7 +152,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Return the names of parameters that cannot be identified: their value, or a function of it, equals that of a buffer or parameter."""
+    """Return the names of parameters that their values do not identify, because another tensor, or a function of one, is equal."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
@@ -160,7 +161,7 @@ def _twins(module: Any) -> list[str]:
     found = []
     for name, parameter in module.named_parameters():
         key = key_of(parameter)
-        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # its sigmoid equals the complement
+        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # sigmoid(0) = 1 - sigmoid(0)
         if parameter.requires_grad and (key in seen or symmetric):
             found.append(name)
         seen.setdefault(key, name)
@@ -168,6 +169,7 @@ def _twins(module: Any) -> list[str]:
 
 
 def _make_distinct(module: Any, names: list[str]) -> None:
+    """Change the parameters `names` so that all differ."""
     with require_torch().no_grad():
         for number, name in enumerate(names, start=1):
             module.get_parameter(name).add_(1e-3 * number)
@@ -179,7 +181,7 @@ def _same_structure(one: Graph, other: Graph) -> bool:
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)
 
 
-def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array]) -> dict[str, str]:
+def _names(graph: Graph, tensors: Mapping[str, Array], folded_weights: Mapping[str, Array]) -> dict[str, str]:
     """Return the module's name for each node that fits exactly one layer, unless the name is ambiguous or taken."""
     wanted: dict[str, str] = {}
     for name, operation in graph.of_type(*WEIGHTED, Population):
@@ -189,7 +191,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
             continue
         else:
             found = [f for n, t in tensors.items() for f in forms(n, t, operation.weight, operation.weight) if operation.weight.size > 1]
-            found = found or [Form(n) for n, folded in bases.items() if _close(folded, operation.weight)]
+            found = found or [Form(n) for n, folded in folded_weights.items() if _close(folded, operation.weight)]
             fitting = {f.tensor.removesuffix(".weight") for f in found}
         if len(fitting) == 1:
             wanted[name] = fitting.pop()
@@ -199,7 +201,10 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
 
 
 def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
-    """Return the layers with a matching parameter of `population` and no different value under its names; else the only match."""
+    """Return the layers to which `population` may belong: a value of a parameter matches, and no parameter of the same name differs.
+
+    If there is no such layer, return the layer with a matching value, if there is only one.
+    """
     fits, differs = set(), set()
     for parameter, value in _parameters(population).items():
         for name, tensor in tensors.items():

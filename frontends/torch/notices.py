@@ -1,4 +1,4 @@
-"""Notices, shown when training starts, about differences between training in snnc and training the module."""
+"""Notices, shown when training starts, about differences between training in snnc and training the imported PyTorch module."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from snnc.frontends.torch.batchnorm import normalisations
 from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 
 _MOST: Final = 6
+"""Maximum number of names in a notice."""
 
 
 def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 PREFIX: Final = "sj_"
+"""Start of the namespaces of SpikingJelly's operators."""
 
 
 def has_spikingjelly_neurons(module: Any) -> bool:

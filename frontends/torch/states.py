@@ -1,8 +1,9 @@
 """Turn modules that store or return their neurons' states into functions of a whole sequence.
 
-Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, keep them as attributes
-between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
-once for each step of the example, from rest, with its states carried over; a module that loops over time itself is only reset first.
+Frameworks handle states differently. Neurons of SpikingJelly, and of snnTorch if no membrane potential is passed, store their states as
+attributes between calls. Norse's cells return their states, and start from rest if no state is passed. A module whose neurons run one step
+per call is called once per step of the example, from rest, and its states are carried over. A module that loops over time itself is only
+reset before the call.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def private_copy(module: Any) -> Any:
 
 
 def _copy_of(module: Any) -> Any:
+    """Return a deep copy; tensors computed under autograd, which PyTorch cannot copy, are detached."""
     torch = require_torch()
     memo: dict[int, Any] = {}
     for part in module.modules():
@@ -111,6 +113,7 @@ class _Run:
 
 
 def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
+    """Call the module once, and count the calls of its neurons `units`."""
     torch = require_torch()
     calls, given = Counter[int](), set[int]()
 
@@ -172,9 +175,9 @@ def _stores_state(part: Any) -> bool:
 
 
 def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Any:
-    """Return a module of tensors that runs `module` from rest, once per step if it is a single-step module.
+    """Return a PyTorch module that runs `module` from rest, once per step if it is a single-step module.
 
-    Its arguments and results are the tensors in those of `module`; states of several tensors are separate arguments.
+    Arguments and results are single tensors; nested arguments and results of `module` are flattened.
     """
     torch = require_torch()
     tree = torch.utils._pytree
@@ -200,6 +203,7 @@ def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...
 
 
 def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: CallPattern) -> Any:
+    """Call the module once per step, and stack the results."""
     results, state = [], None
     for t in range(arguments[0].shape[0]):
         step = [a[t] for a in arguments]
@@ -229,7 +233,7 @@ def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -
 
 
 def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
-    """Set neurons to training mode, in place, if their spikes carry no gradient otherwise; return those that still carry none.
+    """Set neurons whose spikes carry no gradient to training mode, in place; return the names of those that still carry none.
 
     Some neurons of SpikingJelly omit their surrogate after ``eval()``; training mode does not change their values.
     """

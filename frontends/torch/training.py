@@ -97,8 +97,8 @@ def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Train
         markers[name] = marker.weight.detach().numpy()
         above, _, last = name.rpartition(".")
         setattr(module.get_submodule(above), last, marker)
-    later = frozenset(n for n, layer in found.items() if _each_step(layer))
-    return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, later)
+    each_step = frozenset(n for n, layer in found.items() if _each_step(layer))
+    return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, each_step)
 
 
 def _is_norm(part: Any) -> bool:
@@ -179,11 +179,11 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
 
 def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[Operation, ...]:
     """Return the operations of a batch normalisation with the weights and statistics of `part`."""
+    wide = (shape[0], *(1,) * (len(shape) - 1))
 
     def over_space(values: Array) -> Array:
         return np.broadcast_to(values.astype(np.float32).reshape(wide), shape).copy()
 
-    wide = (shape[0], *(1,) * (len(shape) - 1))
     tensors = {n: getattr(part, n).detach().cpu().numpy() for n in ("weight", "bias", "running_mean", "running_var")}
     parameters = {MEAN: over_space(tensors["running_mean"]), VARIANCE: over_space(tensors["running_var"])}
     parameters |= {name: np.zeros(shape, np.float32) for name in (SHIFT, SLOPE)}

@@ -25,10 +25,10 @@ Place = TypeVar("Place", str, Form)
 def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
     """Write trained weights into the parameters of the module from which the network was imported.
 
-    Each weight of the network belongs to the parameter or buffer of the module that had its value at the import, so the module must not
-    have changed since. A batch normalisation that was folded into a weight is unfolded: the layer gets the weight, and the
-    normalisation's bias the rest; running statistics and ``gamma`` do not change. The gates of an LSTM cell, which are separate layers
-    in the network, are written to the rows of the cell's weights. Nothing is written unless everything fits.
+    A weight of the network belongs to the parameter or buffer of the module that had the weight's value at the import, so the module must
+    not have changed since. A batch normalisation that was folded into a weight is unfolded: the trained weight is written to the layer,
+    and the trained bias to the normalisation's bias; running statistics and ``gamma`` do not change. The gates of an LSTM cell, which are
+    separate layers in the network, are written to the rows of the cell's weights. Nothing is written unless everything fits.
 
     Parameters
     ----------

@@ -48,10 +48,17 @@ def cache(monkeypatch, tmp_path):
     return folder
 
 
+def prepare_in_this_process(patch):
+    """Prepare workloads in this process, which has imported snnc; a new one needs a second."""
+    patch.setattr(preparation, "prepare", lambda what, folder, workload, _, mode="": prepare_here(what, folder, mode, workload))
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """What processes read of the small workload, as a run prepares it."""
-    ready = prepare_workloads([(SMALL, [])], tmp_path_factory.mktemp("files"), SETTINGS, print)
+    with pytest.MonkeyPatch.context() as patch:
+        prepare_in_this_process(patch)
+        ready = prepare_workloads([(SMALL, [])], tmp_path_factory.mktemp("files"), SETTINGS, print)
     return ready.files[SMALL.label]
 
 
@@ -177,7 +184,8 @@ def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
 # ---- preparing -------------------------------------------------------------------------------------------------------
 
 
-def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_timed(stub, tmp_path):
+def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_timed(stub, tmp_path, monkeypatch):
+    prepare_in_this_process(monkeypatch)
     line = BenchLine(stub("right", "hangs", compiled=("hangs",)))
     ready = prepare_workloads([(SMALL, [line]), (LONE, [])], tmp_path, replace(SETTINGS, first_step_s=2.0), print)
     assert set(ready.files) == {SMALL.label, LONE.label}
@@ -208,7 +216,7 @@ def test_versions_come_from_processes_and_what_is_missing_is_told(stub):
 def suite(monkeypatch, stub, cache):
     """Run the suite on stub engines, the CPU in the place of a device; preparations run in this process, which has imported snnc."""
     monkeypatch.setenv(CHECK_ON_HOST, "1")
-    monkeypatch.setattr(preparation, "prepare", lambda what, folder, workload, _, mode="": prepare_here(what, folder, mode, workload))
+    prepare_in_this_process(monkeypatch)
     monkeypatch.setattr(command, "CUDA_ENTRIES", (stub("right", "slow"), stub("right", engine="peer")))
 
     def run(chosen, path, told=None, engines=(), **options):

@@ -21,6 +21,7 @@ HEAD: Final = (
     f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
     f"{'tiles':>7} {'IPUs':>4} {'parts':>5} {'took':>7}"
 )
+"""Headings of the table."""
 
 
 @dataclass(frozen=True)

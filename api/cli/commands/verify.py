@@ -29,7 +29,10 @@ def verify(
         ),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Largest allowed difference of values, relative to the largest value of the layer.")
+        float,
+        typer.Option(
+            "--tolerance", help="Largest allowed difference of values, relative to the larger of 1 and the largest value of the layer."
+        ),
     ] = 1e-4,
     per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only layers with differences.")] = False,
     dt: DtOption = None,

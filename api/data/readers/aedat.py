@@ -28,7 +28,9 @@ _HEADER: Final = np.dtype(
 )
 _EVENT: Final = np.dtype([("data", "<u4"), ("time", "<i4")])
 _POLARITY: Final = 1
+"""Type of packets with polarity events."""
 _LINE: Final = 4_096
+"""Maximum bytes of a line of text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +68,9 @@ def index_of(path: Path) -> AedatIndex:
             head = np.frombuffer(exactly(stream, _HEADER.itemsize, path, "the header of a packet"), _HEADER)[0]
             size, capacity, number = int(head["size"]), int(head["capacity"]), int(head["number"])
             if size < 1 or capacity < 0 or not 0 <= number <= capacity:
-                raise damaged(path, at, f"a packet declares {number} of {capacity} events of {size} bytes")
+                raise damaged(path, at, f"a packet declares {number} events of {size} bytes, and a capacity of {capacity} events")
             if stream.tell() + size * capacity > end:
-                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has {end - stream.tell():,} more")
+                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has only {end - stream.tell():,} more")
             if head["kind"] == _POLARITY and number:
                 if size != _EVENT.itemsize:
                     raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")
@@ -94,13 +96,13 @@ def read_between(path: Path, index: AedatIndex, start: int, end: int, height: in
             events = np.frombuffer(raw, _EVENT)
             data, times = events["data"].astype(np.int64), events["time"].astype(np.int64) + (int(index.overflows[number]) << 31)
             inside = (times >= start) & (times < end) & (data & 1 == 1)
-            x, y, on = data >> 17, data >> 2 & 0x7FFF, data >> 1 & 1
+            x, y, polarity = data >> 17, data >> 2 & 0x7FFF, data >> 1 & 1
             wrong = inside & ((x >= width) | (y >= height))
             if wrong.any():
                 first = int(np.argmax(wrong))
                 at = int(index.offsets[number]) + first * _EVENT.itemsize
                 raise damaged(path, at, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
-            parts.append(np.stack([times - start, (on * height + y) * width + x])[:, inside])
+            parts.append(np.stack([times - start, (polarity * height + y) * width + x])[:, inside])
     found = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
     return Aer(found[0], found[1], (2, height, width), polar=True)
 

@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
+from snnc.compiler.ir.arrays.sizes import machine_memory
 from snnc.errors import DataFileError, DataFormatError, MemoryShortError
 
 
@@ -40,9 +41,9 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
     """
     at = stream.tell()
     check_memory(count, path, what)
-    left = os.fstat(stream.fileno()).st_size - at
-    if left < count:
-        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has {max(left, 0):,} more")
+    remaining = os.fstat(stream.fileno()).st_size - at
+    if remaining < count:
+        raise damaged(path, at, f"{what} needs {count:,} bytes, but the file has only {max(remaining, 0):,} more")
     return stream.read(count)
 
 
@@ -54,9 +55,9 @@ def check_memory(count: int, path: Path, what: str) -> None:
     MemoryShortError
         The bytes exceed the machine's memory.
     """
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if count > there:
-        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {there:,}.")
+    memory = machine_memory()
+    if count > memory:
+        raise MemoryShortError(f"{what} of {str(path)!r} needs {count:,} bytes, but this machine has {memory:,} bytes of memory.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:

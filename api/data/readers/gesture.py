@@ -23,6 +23,7 @@ from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError, DataFormatError
 
 SIDE: Final = 128
+"""Width and height of the sensor in pixels."""
 CLASSES: Final = 11
 
 
@@ -32,7 +33,7 @@ class Recordings:
 
     path: Path
     pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
-    """Per sample: file name, class, and its first and end time in microseconds, end excluded."""
+    """Per sample: file name, class, start time and end time in microseconds; the end is excluded."""
     classes: int = CLASSES
     timed: bool = True
     _indices: dict[str, AedatIndex] = field(default_factory=dict, repr=False, compare=False)
@@ -136,6 +137,7 @@ def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:
+    """Return x, y, polarity and microseconds of the events in one of tonic's files."""
     rows = NpyRows.of(file)
     if len(rows.shape) != 2 or rows.shape[1] != 4:
         raise DataFormatError(f"{str(file)!r} has the shape {list(rows.shape)}; give rows of x, y, polarity and milliseconds.")
@@ -144,19 +146,21 @@ def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
+    """Return x, y, polarity and microseconds of the events in one of SpikingJelly's files."""
     arrays = Archive(file)
     if not {"x", "y", "p", "t"} <= set(arrays):
         raise DataFormatError(f"{str(file)!r} contains {', '.join(arrays) or 'nothing'}; give the arrays t, x, y and p.")
     return arrays["x"], arrays["y"], arrays["p"], arrays["t"]
 
 
-def _of_columns(file: Path, x: Any, y: Any, on: Any, times: Any) -> Aer:
-    if not x.shape == y.shape == on.shape == times.shape or x.ndim != 1:
+def _of_columns(file: Path, x: Any, y: Any, polarity: Any, times: Any) -> Aer:
+    """Check the columns of a file's events, and combine them to a sample that starts at time 0."""
+    if not x.shape == y.shape == polarity.shape == times.shape or x.ndim != 1:
         raise DataFormatError(f"{str(file)!r} contains columns of different lengths; get the file again.")
-    wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (on >= 0) & (on <= 1) & (times >= 0))
+    wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (polarity >= 0) & (polarity <= 1) & (times >= 0))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {on[first]}, time {times[first]}")
-    columns = [np.asarray(c).astype(np.int64) for c in (x, y, on, times)]
+        raise damaged(file, first, f"event {first} is at x {x[first]}, y {y[first]}, polarity {polarity[first]}, time {times[first]}")
+    columns = [np.asarray(c).astype(np.int64) for c in (x, y, polarity, times)]
     start = columns[3].min() if len(columns[3]) else 0
     return Aer(columns[3] - start, (columns[2] * SIDE + columns[1]) * SIDE + columns[0], (2, SIDE, SIDE), polar=True)

@@ -24,6 +24,7 @@ from snnc.data.sample import Aer, Array, Sample
 from snnc.errors import DataFileError, DataFormatError
 
 CHANNELS: Final = 700
+"""Number of channels of the artificial cochlea."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _coded(path: Path, number: int | None) -> Iterator[None]:
-    """Convert errors of the HDF5 library to a DataFormatError; their messages contain the file offset."""
+    """Convert errors of the HDF5 library, whose messages contain the file offset, to a DataFormatError."""
     try:
         yield
     except SnncError:
@@ -157,6 +158,8 @@ def _microseconds() -> Array:
 
 
 def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int, microseconds: Array) -> Aer:
+    """Check a sample, and convert its times `when` (seconds) and channels `where` to events."""
+
     def bad(reason: str) -> DataFormatError:
         return DataFormatError(f"{str(source.path)!r} is damaged in sample {number}: {reason}; get the file again.")
 

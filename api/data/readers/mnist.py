@@ -21,6 +21,7 @@ from snnc.data.sample import Array
 from snnc.errors import DataFormatError
 
 _BYTES: Final = 8
+"""Type code of unsigned bytes."""
 
 
 def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
@@ -53,9 +54,9 @@ def read_idx(path: Path, axes: int) -> Array:
     """
     head = 4 + 4 * axes
     with opened_file(path) as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
+        gzipped = stream.read(2) == b"\x1f\x8b"
         stream.seek(0)
-        if not packed:
+        if not gzipped:
             shape = _shape(exactly(stream, head, path, "the header"), axes, path)
             raw = exactly(stream, math.prod(shape), path, "the values")
             if stream.read(1):

@@ -21,9 +21,13 @@ from snnc.data.sample import Aer, Sample
 from snnc.errors import DataFileError
 
 SIDE: Final = 34
+"""Width and height of the sensor in pixels."""
 _EVENT: Final = 5
+"""Size of an event in bytes."""
 _OVERFLOW_ROW: Final = 240
+"""Row of events that mark a clock overflow."""
 _OVERFLOW: Final = 2**13
+"""Microseconds per clock overflow."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,11 @@ def read_atis(path: Path, height: int, width: int) -> Aer:
         if size % _EVENT:
             raise damaged(path, size - size % _EVENT, f"{size:,} bytes are not a whole number of events of {_EVENT} bytes")
         raw = np.frombuffer(exactly(stream, size, path, "the events"), np.uint8).reshape(-1, _EVENT).astype(np.int64)
-    x, y, on = raw[:, 0], raw[:, 1], raw[:, 2] >> 7
+    x, y, polarity = raw[:, 0], raw[:, 1], raw[:, 2] >> 7
     times = ((raw[:, 2] & 127) << 16 | raw[:, 3] << 8 | raw[:, 4]) + np.cumsum(y == _OVERFLOW_ROW) * _OVERFLOW
     events = y != _OVERFLOW_ROW
     wrong = events & ((x >= width) | (y >= height))
     if wrong.any():
         first = int(np.argmax(wrong))
         raise damaged(path, first * _EVENT, f"an event is at x {x[first]}, y {y[first]}, but the sensor has {width} x {height}")
-    return Aer(times[events], ((on * height + y) * width + x)[events], (2, height, width), polar=True)
+    return Aer(times[events], ((polarity * height + y) * width + x)[events], (2, height, width), polar=True)

@@ -1,4 +1,4 @@
-"""Data sets of arrays in memory and in npy and npz files, read sample by sample."""
+"""Data sets of arrays in memory, in npy files (read sample by sample) and in npz archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of
 from snnc.compiler.ir.graph import Shape
-from snnc.data.archive import Archive
+from snnc.data.archive import Archive, parsed
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import damaged, exactly, opened_file
 from snnc.data.sample import Array, Sample
@@ -29,7 +29,7 @@ class OpenableRows(Protocol):
 
     @contextmanager
     def opened(self) -> Iterator[Sequence[Array]]:
-        """Open it for one pass; indexing returns rows."""
+        """Open the array for one pass; indexing returns rows."""
         ...
 
 
@@ -72,15 +72,15 @@ class NpyRows:
         Raises
         ------
         DataFormatError
-            The file is not an npy file of rows, or its size differs from the declared one.
+            The file is not an npy file in row order, or its size differs from the declared size.
         PickledArrayError
-            It contains Python objects.
+            The file contains Python objects.
         """
         with opened_file(path) as stream:
             try:
                 version = np.lib.format.read_magic(stream)
                 header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, by_columns, dtype = header(stream)
+                shape, by_columns, dtype = parsed(header, stream)
             except Exception as error:  # numpy raises errors of any kind for a damaged header
                 raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
             if dtype.hasobject:
@@ -93,7 +93,9 @@ class NpyRows:
         needed = math.prod(shape) * dtype.itemsize
         if needed != end - at:
             raise damaged(
-                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, but the file has {end - at:,}"
+                path,
+                min(at + needed, end),
+                f"the array {list(shape)} of {dtype} needs {needed:,} bytes, but the file contains {end - at:,} bytes of data",
             )
         return cls(path, at, shape, dtype)
 
@@ -113,6 +115,8 @@ class NpyRows:
 
 @dataclass(frozen=True)
 class _Open:
+    """An open npy file; indexing reads a row."""
+
     rows: NpyRows
     stream: IO[bytes]
 

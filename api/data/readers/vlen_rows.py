@@ -1,9 +1,9 @@
 """Read variable-length rows of an HDF5 file directly at their positions in the file.
 
 The HDF5 library needs 30 to 60 microseconds per row; reading a row of a few thousand spikes directly takes two.
-For each row, a dataset of such rows contains the number of elements, the address of a global heap collection and the number of an object in
-it. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of the
-data); addresses have 8 bytes.
+The dataset stores a reference per row: the number of elements, the address of a global heap collection, and the number of an object in the
+collection. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of
+the data); addresses have 8 bytes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ import numpy as np
 from snnc.data.sample import Array
 
 _REFERENCE: Final = np.dtype([("count", "<u4"), ("heap", "<u8"), ("object", "<u4")])
+"""Reference to a row: number of elements, address of its heap collection, and number of its object."""
 _COLLECTION: Final = struct.Struct("<4sB3xQ")
+"""Header of a heap collection: signature, version and size."""
 _OBJECT: Final = struct.Struct("<HHxxxxQ")
+"""Header of an object in a collection: its number, its reference count and its size."""
 _MOST: Final = 1 << 28
 """Largest accepted size of a heap collection, in bytes; HDF5 makes a collection as large as its largest object needs."""
 

@@ -11,16 +11,18 @@ import numpy as np
 from snnc.compiler.ir.plan_json import runs
 
 FEW_RUNS: Final = 64
-"""Maximum number of runs that are written as text, which is then about as short as base64."""
+"""Maximum number of runs that are written as decimal numbers; longer lists are shorter in base64."""
 MAX_LISTED: Final = 256
 """Number of different values that one byte can index."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Encode integers losslessly in one of these forms, chosen for a short result.
+    """Encode integers losslessly, in the form that is likely to be the shortest.
 
-    ``{"runs": [value, times, …]}``; ``{"each": …, "times": …}`` for many runs, with both parts encoded again; ``{"of": [values], "u8":
-    base64}``, indices into at most 256 values; ``{"i32": base64}``; ``{"f64": base64}``.
+    - ``{"runs": [value, times, …]}``: few runs of equal values.
+    - ``{"each": …, "times": …}``: many runs; values and lengths are encoded again.
+    - ``{"of": [values], "u8": base64}``: indices into at most 256 values.
+    - ``{"i32": base64}`` or ``{"f64": base64}``: all values.
     """
     array = np.asarray(values)
     starts = np.flatnonzero(np.diff(array, prepend=array[:1] - 1) != 0) if array.size else np.zeros(0, dtype=np.int64)

@@ -110,7 +110,7 @@ def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tupl
 
 
 def _across(columns: int, tall: int) -> int:
-    """Return the number of columns per band with which the drawing best fits a screen."""
+    """Return the number of columns per band for which the shape of the drawing is closest to :data:`SHAPE`."""
     if columns <= UNBROKEN:
         return columns
     high = tall * (HEIGHT + GAP_Y) + BAND

@@ -27,7 +27,7 @@ class OccupancySample:
 
 
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
-    """Return the live bytes of each superstep, or only the peak for a plan without this record.
+    """Return the live bytes of each superstep; a plan that does not record them has one sample, the peak.
 
     `emulated` contains the bytes of the fullest tile on the emulator, by superstep.
     """

@@ -22,7 +22,9 @@ Pixels = npt.NDArray[np.uint8]
 WIDE: Final = 760
 """Approximate width of a map in pixels."""
 EDGE, HEAD, BELOW = 28, 96, 58
+"""Space in pixels: around the maps, for the title, and for the legend below each map."""
 INK, SOFT = "#1c2530", "#5b6776"
+"""Colours of titles and of other text."""
 NAMED: Final = 10
 """Maximum number of layers in the legend."""
 

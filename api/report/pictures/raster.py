@@ -11,10 +11,11 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.recording import Recording, Train
 
 MAX_ROWS, MAX_COLUMNS, MIN_ROWS = 128, 400, 16
+"""Limits of the size of a raster, in bins."""
 MAX_BINS: Final = 1_000_000
 """Maximum number of bins of all rasters on a page together."""
 MARGIN: Final = 0.1
-"""Fraction by which the measured activity may exceed the plan's before a warning appears; costs are linear in the activity."""
+"""Fraction by which the measured activity may exceed the plan's before a warning appears."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,10 @@ def _warning(measured: float, assumed: float | None, peak: int, capacity: int | 
 
 
 def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
-    """Bin the spikes of one sample: per train, rows (neurons), columns (steps), and the filled bins as flat indices and counts."""
+    """Bin the spikes of one sample; each raster has ``rows`` bins of neurons and ``columns`` bins of steps.
+
+    ``places`` are the flat indices of bins with spikes, ``counts`` their spikes; ``full`` is the number of spikes that a bin can contain.
+    """
     columns = min(recording.steps, MAX_COLUMNS)
     rows = max(MIN_ROWS, min(MAX_ROWS, MAX_BINS // max(1, columns * len(recording.trains))))
     found = []

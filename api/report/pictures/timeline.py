@@ -1,4 +1,4 @@
-"""Supersteps on a time axis: those of the whole step, and one run of each of its parts."""
+"""Supersteps on a time axis: all supersteps of the step, and one run of each part, such as the backward pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Emulated = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Span:
-    """An interval; `start` is in cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
+    """An interval; `start` is in cycles from the start of the row. `kind` is one of :data:`KINDS`, or empty for a whole phase or part."""
 
     phase: str
     kind: str

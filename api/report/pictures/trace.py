@@ -13,7 +13,10 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace with one process for the whole step and one for a run of each superstep, both predicted and, if given, emulated."""
+    """Return a trace of the predicted cycles, and of the emulated ones if given.
+
+    Each has two processes: the whole step, and one run of each superstep.
+    """
     events: list[dict[str, Any]] = []
     for source, numbers in (("predicted", None), ("emulated", emulated)):
         if source == "emulated" and not emulated:

@@ -8,7 +8,9 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.pictures.palette import ink_on, layer_colour
 
 SHOWN: Final = 12
+"""Maximum number of iterations drawn."""
 MAX_LAYERS: Final = 16
+"""Maximum number of populations drawn."""
 
 
 def draw_wavefront(plan: Plan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Connection data that kernels read: tables, constant weights, and copies of dense weights."""
+"""Connection data that kernels read, as members of the C++ struct ``Net``: tables, constant weights, and copies of dense weights."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SharedWeight:
 
     @property
     def place(self) -> str:
-        """C++ initialiser of the allocation in shared memory: neurons, and words of a chunk of neurons."""
+        """C++ initialiser of the allocation in shared memory: number of neurons, and words for 32 neurons."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 
@@ -80,7 +80,17 @@ class SharedWeight:
 
 @dataclass(frozen=True)
 class ConnectionCode:
-    """C++ of the tables of a connection: entries by target, weights ("": no weights), and bias indices of targets if biases are shared."""
+    """C++ expressions of a connection's tables.
+
+    Attributes
+    ----------
+    by_target
+        The entries, sorted by target.
+    weight
+        The weights; empty: no weights.
+    bias_of
+        Index of each target's bias; None: targets do not share biases.
+    """
 
     by_target: str
     weight: str = ""
@@ -88,7 +98,7 @@ class ConnectionCode:
 
 
 class Connections:
-    """The data of a program's connections, each of which is bound when it is first used.
+    """Collects the data of a program's connections; each table is added when it is first used.
 
     Parameters
     ----------
@@ -168,7 +178,7 @@ class Connections:
         return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
 
     def windows(self, op: Convolve | ConvolveInputGradient) -> str:
-        """Return ``Windows{…}`` of a convolution; a single axis becomes the second."""
+        """Return the C++ value ``Windows{…}`` of a convolution; the axis of a 1-D convolution becomes the second of two axes."""
         outputs = self.program.buffers[op.weight].shape[0]
         return windows_expression(op.windows, op.windows.output, op.windows.channels, outputs, op.groups)
 

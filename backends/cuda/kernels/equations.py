@@ -14,7 +14,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements for every lane, and statements only for lanes with a neuron."""
+    """Statements for every lane (`lines`), and statements only for lanes with a neuron (`stores`)."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]
@@ -28,8 +28,8 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     program, info, op
         The program, the population, and its step.
     past
-        Buffers of 16-bit histories for the backward pass: the buffer of each state is mapped to the one that stores its history, the
-        buffer of each saved value to itself.
+        Maps the buffer of each state to the buffer of its 16-bit history, and the buffer of each saved value to itself; empty if
+        histories are float32.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]

@@ -34,7 +34,7 @@ class Gradients:
     sequence_calls
         Builder of calls of kernels that do not depend on the network.
     overlaps
-        Gradient -> label of the recurrent core during which it is computed.
+        Gradient -> label of the recurrent population whose backward kernel (*core*) runs at the same time.
     calls
         Host statements that follow the backward pass.
     beside
@@ -42,7 +42,7 @@ class Gradients:
     lines
         Kernel statements.
     layout
-        Statements that divide the rows into slices, each with its own partial sum.
+        Statements that divide the rows (samples at all steps) into slices, each with its own partial sum.
     sums
         Buffers that sum gradients of population parameters over time -> number of neurons.
     """

@@ -1,4 +1,4 @@
-"""Sources with a spike limit: a second bit buffer contains the spikes that are sent to connections."""
+"""C++ code for sources with a spike limit: a second buffer of bits contains the spikes that connections receive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from snnc.compiler.lowering.spike_limits import limited_sources, without_returns
 
 @dataclass(frozen=True)
 class LimitPhase:
-    """The phase of a feedback step that chooses the spikes of a source, one warp per sample."""
+    """The phase of a step of a feedback loop that chooses the spikes of a source; one warp processes one sample.
+
+    `words` is the number of 32-bit words with the spikes of a sample.
+    """
 
     name: str
     buffer: str
@@ -50,7 +53,7 @@ class Limits:
         return f"{buffer}_sent" if buffer in self.sources else buffer
 
     def phase(self, buffer: str) -> LimitPhase:
-        """Return the phase of a source that is read within its own component."""
+        """Return the phase of a source that populations of its own feedback loop read."""
         return LimitPhase(limit_name(buffer), buffer, self._words(buffer))
 
     def fields(self) -> list[str]:

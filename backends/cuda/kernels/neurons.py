@@ -15,7 +15,7 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Sum:
-    """The input of a port from outside the recurrence.
+    """The input of a port from outside the recurrence of its population.
 
     Attributes
     ----------
@@ -42,13 +42,17 @@ class NeuronStruct:
     ports: int
     outputs: int
     given: tuple[str, ...]
-    """Memory reads of a step."""
+    """Names of the values that a step reads from memory."""
     members: tuple[str, ...]
     """Declarations of the values that a thread keeps between steps."""
     begin: tuple[str, ...]
+    """Statements before the first step."""
     read: tuple[str, ...]
+    """Statements that read the values `given` before a step."""
     step: tuple[Statement, ...]
+    """Statements of a step."""
     end: tuple[Statement, ...]
+    """Statements after the last step."""
     words: tuple[tuple[int, str], ...] = ()
     """Index and buffer of each spike output."""
 
@@ -60,6 +64,8 @@ class NeuronStruct:
 
 @dataclass
 class _Parts:
+    """Collects the parts of a :class:`NeuronStruct`."""
+
     given: list[str] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
     begin: list[str] = field(default_factory=list)
@@ -135,8 +141,8 @@ def forward_struct(
     program, info, op
         The program, the population, and its step.
     past
-        Buffers of 16-bit histories for the backward pass: the buffer of each state is mapped to the one that stores its history, the
-        buffer of each saved value to itself.
+        Maps the buffer of each state to the buffer of its 16-bit history, and the buffer of each saved value to itself; empty if
+        histories are float32.
     sums
         Input of each port from outside the recurrence.
     size
@@ -184,7 +190,7 @@ def backward_struct(
     sums: Sequence[Sum],
     size: int,
 ) -> NeuronStruct:
-    """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs those of currents.
+    """Return the struct of one backward step: its ports are the adjoints of outputs, its outputs are the adjoints of currents.
 
     Parameters
     ----------

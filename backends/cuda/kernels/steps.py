@@ -1,4 +1,7 @@
-"""Code of kernels in a time step: for each population, its input sums and equations, forward and backward."""
+"""Code of kernels in a time step: for each population, its input sums and equations, forward and backward.
+
+A *component* is a population, or several that depend on each other (:mod:`snnc.backends.cuda.schedule.schedule`).
+"""
 
 from __future__ import annotations
 
@@ -211,7 +214,7 @@ class Steps:
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """Return the gradient of an output from outside: the adjoint of a record is read in place, other sums from a buffer."""
+        """Return the gradient that an output receives from outside its component: one record's adjoint in place, other sums in a buffer."""
         coming = self.gradients(output, outside=True)
         if not coming:
             return Sum()
@@ -220,7 +223,7 @@ class Steps:
         return Sum(f"d_{coming[0].target}", coming[0].source.delay)
 
     def summed_adjoint(self, output: str) -> bool:
-        """Return whether the gradients of an output from outside are summed in a separate buffer."""
+        """Return whether the gradients from outside the component are summed in a separate buffer."""
         coming = self.gradients(output, outside=True)
         return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
 

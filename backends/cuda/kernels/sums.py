@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_operations import BufferValue
 
 @dataclass(frozen=True)
 class Begin:
-    """Sets the sums of a port to an expression of sample ``s``, for all samples of a tile or only for existing ones (`existing`)."""
+    """Sets the sums of a port to an expression of sample ``s``; if `existing`, not for samples of the tile beyond the batch."""
 
     port: int
     value: str

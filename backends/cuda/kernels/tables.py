@@ -33,7 +33,15 @@ class ProgramTables:
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """Sorted entries of a connection: the first entry of each key, then the number of entries; two values per entry."""
+    """Entries of a connection, sorted by a key.
+
+    Attributes
+    ----------
+    begin
+        [keys + 1]: index of the first entry of each key, then the number of entries.
+    entries
+        [entries, values]: the values of each entry.
+    """
 
     begin: Table
     entries: Table
@@ -59,7 +67,7 @@ def by(key: Table, count: int, *others: Table) -> Sorted:
 
 
 def choices_by_source(wires: Wires, sources: int) -> Sorted:
-    """Return the targets of each source of a maximum; `wires` are sorted by target."""
+    """Return the targets of each source of a maximum over windows; `wires` are sorted by target."""
     counts = _counts(wires.begin)
     target = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     return by(wires.entries[:, 0], sources, target)

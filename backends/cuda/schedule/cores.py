@@ -1,4 +1,7 @@
-"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``."""
+"""Predicted seconds of a recurrent core: the kernel that runs all steps of a population with one recurrence.
+
+The model is that of ``recurrent_choice.hpp``, which selects a shape of ``recurrent_shapes.cuh``.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,46 @@ from dataclasses import dataclass
 from typing import Final
 
 _SHARED = 232448
+"""Bytes of shared memory that blocks of a multiprocessor can use."""
 CLOCK: Final = 1.66e9
 """Cycles per second of the device."""
 COUNT: Final = 1840
+"""Cycles of a barrier over blocks by a counter in memory, with three barriers within the block."""
 MEMORY_BYTES: Final = 30
-"""Exchange through memory: cycles of a count over blocks with three block barriers, and bytes per cycle that a multiprocessor reads."""
+"""Bytes per cycle that a multiprocessor reads if blocks exchange data through memory."""
+BARRIER: Final = 60
+"""Cycles of a barrier within a block."""
 ARRIVAL: Final = 270
+"""Cycles until words from another block of the cluster arrive."""
 BYTE: Final = 0.028
-"""Exchange within a cluster: cycles until words arrive, and per byte that a block receives."""
+"""Cycles per byte that a block receives from its cluster."""
 NEURONS: Final[Mapping[bool, tuple[int, int]]] = {False: (110, 155), True: (130, 235)}
-"""Cycles of the neurons of a step, forward and backward (key True): always, and per 32 values of a warp."""
+"""Cycles of the equations in a step, forward (False) and backward (True): a constant, and cycles per 32 values of a warp."""
+START: Final = 1.5e-6
+"""Seconds to start the kernel."""
+WEIGHT: Final = 2.6e-10
+"""Seconds in which a block loads a weight."""
+_PROCESSORS: Final = 132
+"""Multiprocessors of an H100."""
+_MAX_REGISTERS: Final = 64
+"""Registers of a thread that weights can use."""
 MAX_NEURONS = 2048
 """Maximum number of neurons whose weights fit on a GPU, in teams that communicate through memory."""
 
 
 @dataclass(frozen=True)
 class CoreShape:
-    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: blocks do not form a cluster."""
+    """Thread blocks that run a core for some samples.
+
+    Attributes
+    ----------
+    blocks, warps
+        Number of blocks, and warps of a block.
+    groups
+        Groups of 8 samples, multiplied on tensor cores; 0: one sample, in float32.
+    over_memory
+        Whether blocks exchange data through memory instead of forming a cluster.
+    """
 
     blocks: int
     groups: int
@@ -54,6 +80,7 @@ def core_processors(neurons: int, batch: int, steps: int, *, back: bool, parts: 
 
 
 def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
+    """Yield the shapes of ``recurrent_shapes.cuh`` for a population of this size."""
     words = math.ceil(neurons / 32)
     if words <= 4:
         if parts > 1:
@@ -69,45 +96,84 @@ def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
         yield CoreShape(words, 1, 16, over_memory=True)
 
 
-def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
-    """Return the seconds of a shape; see :func:`core_seconds`."""
-    words, samples = math.ceil(neurons / 32), 8 * shape.groups or 1
-    chunks = math.ceil(words / shape.blocks)
-    own = 32 * chunks
-    units = math.ceil(chunks * samples / shape.warps)
-    read: float
+@dataclass(frozen=True)
+class _BlockWork:
+    """Work of a thread block in one step.
+
+    Attributes
+    ----------
+    inputs
+        Inputs of a neuron, with padding.
+    products
+        Cycles of the multiplications.
+    words, shared
+        Words of shared memory that are read and written, and bytes of shared memory that are allocated.
+    latency
+        Cycles that do not depend on the number of products.
+    """
+
+    inputs: int
+    products: float
+    words: float
     shared: float
-    if shape.groups:
-        groups = _tile_groups(own // 16, words, shape.warps, own, back, parts)
-        fragments = own // 16 // groups * math.ceil(words / (shape.warps // groups)) * 2
-        low = parts == 2 and fragments * 8 > 64
-        products = (1 if parts == 1 else 3 if back else 2) * fragments * shape.warps * shape.groups * 2048 / 1213 * (1.16 if back else 1)
-        read = _traffic(groups, words, shape.warps, own, back, parts) * samples + (fragments * shape.warps * 128 if low else 0)
-        inputs = 32 * words
-        shared = read * 2 + (fragments * shape.warps * 512 if low else 0)
-        first, extra = (140 if back else 95), 0
-    else:
-        inputs = math.ceil(math.ceil(neurons / shape.warps) / 4) * 4 * shape.warps
-        products, read = chunks * inputs / shape.warps * shape.warps * 32 / 128, 2.0 * shape.warps * own
-        shared, first, extra = 4.0 * shape.warps * own, (120 if back else 30), 60
+    latency: int
+
+
+def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
+    """Return the seconds of a shape; see :func:`core_seconds`.
+
+    The blocks that process the same samples are called a *cluster*, even if they exchange data through memory. If not all clusters of a
+    batch fit on the device, they run in several rounds.
+    """
+    chunks, samples = _chunks(shape, neurons), 8 * shape.groups or 1
+    block = _on_tensor_cores(shape, neurons, back, parts) if shape.groups else _in_float32(shape, neurons, back)
     sent = shape.blocks * chunks * samples * ((16 * parts if shape.groups else 32) * 4 if back else 4)
-    exchange = COUNT + sent / MEMORY_BYTES if shape.over_memory else 60 if shape.blocks == 1 else ARRIVAL + BYTE * sent
-    clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (shared + 1024))))
-    each, one = (1, max(1, 132 // shape.blocks)) if shape.over_memory else (each, _at_once(shape.blocks))
+    exchange = COUNT + sent / MEMORY_BYTES if shape.over_memory else BARRIER if shape.blocks == 1 else ARRIVAL + BYTE * sent
+    clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (block.shared + 1024))))
+    each, one = (1, max(1, _PROCESSORS // shape.blocks)) if shape.over_memory else (each, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (one * each))
-    resident = min(each, math.ceil(min(clusters, one * each) / one))
-    work = max(products, read / 32) * resident
+    resident = min(each, math.ceil(min(clusters, one * each) / one))  # blocks that share a multiprocessor
+    work = max(block.products, block.words / 32) * resident
     always, each_unit = NEURONS[back]
-    neurons_clocks = always + each_unit * units + extra
-    clocks = exchange + first + neurons_clocks + work
-    return 1.5e-6 + rounds * (own * inputs * 2.6e-10 + steps * clocks / CLOCK)
+    equations = always + each_unit * math.ceil(chunks * samples / shape.warps) + (0 if shape.groups else 60)
+    cycles = exchange + block.latency + equations + work
+    return START + rounds * (32 * chunks * block.inputs * WEIGHT + steps * cycles / CLOCK)
+
+
+def _chunks(shape: CoreShape, neurons: int) -> int:
+    """Return the number of groups of 32 neurons in a block."""
+    return math.ceil(math.ceil(neurons / 32) / shape.blocks)
+
+
+def _on_tensor_cores(shape: CoreShape, neurons: int, back: bool, parts: int) -> _BlockWork:
+    """Return the work of a block that multiplies fragments (16 neurons by 16 inputs) on tensor cores."""
+    warps, samples, own, words = shape.warps, 8 * shape.groups, 32 * _chunks(shape, neurons), math.ceil(neurons / 32)
+    groups = _tile_groups(own // 16, words, warps, own, back, parts)
+    fragments = own // 16 // groups * math.ceil(words / (warps // groups)) * 2
+    # Weights are in registers; if these do not suffice for both parts, the low parts are in shared memory.
+    low_in_shared = parts == 2 and fragments * 8 > _MAX_REGISTERS
+    multiplied = 1 if parts == 1 else 3 if back else 2
+    products = multiplied * fragments * warps * shape.groups * 2048 / 1213 * (1.16 if back else 1)
+    read = _traffic(groups, words, warps, own, back, parts) * samples + (fragments * warps * 128 if low_in_shared else 0)
+    shared = read * 2 + (fragments * warps * 512 if low_in_shared else 0)
+    return _BlockWork(32 * words, products, read, shared, 140 if back else 95)
+
+
+def _in_float32(shape: CoreShape, neurons: int, back: bool) -> _BlockWork:
+    """Return the work of a block that multiplies in float32 for one sample; each warp processes a part of the inputs."""
+    warps, chunks = shape.warps, _chunks(shape, neurons)
+    inputs = math.ceil(math.ceil(neurons / warps) / 4) * 4 * warps
+    products = chunks * inputs / warps * warps * 32 / 128
+    return _BlockWork(inputs, products, 2.0 * warps * 32 * chunks, 4.0 * warps * 32 * chunks, 120 if back else 30)
 
 
 def _traffic(groups: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+    """Return the words of shared memory that a block reads and writes per sample if its warps form `groups`."""
     return groups * words * (16 * parts if back else 8) + 2 * (warps // groups) * own
 
 
 def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts: int) -> int:
+    """Return the number of groups of warps with the least traffic; each group multiplies a part of the block's neurons."""
     best, groups = 1, 1
     while groups <= warps and tiles % groups == 0:
         if warps // best > words or _traffic(groups, words, warps, own, back, parts) <= _traffic(best, words, warps, own, back, parts):
@@ -117,5 +183,5 @@ def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts
 
 
 def _at_once(blocks: int) -> int:
-    """Number of clusters that run at once on an H100."""
+    """Return the number of clusters that run at once on an H100."""
     return {1: 132, 2: 66, 4: 30, 8: 15}.get(blocks, 7)

@@ -29,7 +29,7 @@ Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
 """Maximum number in a launch that :func:`read_launches` accepts."""
 _ADDED: Final[Mapping[str, object]] = {"during": ""}
-"""Fields that a later version added to the description of a launch, with their values in older projects: all gradients ran alone."""
+"""Fields that the launches of older projects lack, with the values that describe those projects: no gradient ran during a core."""
 TILE: Final = 128
 """Rows, and columns, of the tile of a product that a block computes."""
 NARROW: Final = 32
@@ -37,8 +37,11 @@ NARROW: Final = 32
 SPIKE_PARTS: Final = 2
 """Number of 16-bit products for a float32 gradient of a spike source: spikes are exact, so only deltas are split."""
 _PROCESSORS: Final = 132
+"""Multiprocessors of an H100."""
 _MAX_SLICES: Final = 128
+"""Maximum number of slices of a gradient."""
 _DEPTH: Final = 32
+"""Rows that a block multiplies between two barriers; the length of a slice is a multiple of it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class Launch:
     Attributes
     ----------
     kind, way
-        Kind of the kernel, and its phase.
+        Kind of the kernel, and its phase. A ``"walk"`` runs all steps of a population without recurrence, a ``"core"`` those of a
+        population with one recurrence, and a ``"feedback"`` those of any other loop of populations.
     of
         Label of the population or connection.
     row_bytes, fixed_bytes
@@ -63,8 +67,8 @@ class Launch:
     neurons, levels
         For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        For a feedback loop: weights that a step reads for each sample or tile, and weights that are selected by lists of spikes.
-        ``depth`` is then the largest number of inputs of a neuron whose weights are all read.
+        For a feedback loop: number of weights that a step reads in full for each sample or tile, and number of weights of which it reads
+        only those of spikes. ``depth`` is then the largest number of a neuron's weights that are read in full.
     during
         For a gradient: label of the recurrent core that runs backward at the same time; "" if none does.
     """
@@ -97,7 +101,7 @@ class Launch:
 def read_launches(data: object) -> list[Launch] | None:
     """Return the launches in the description of a project; None if they are missing or invalid.
 
-    Projects of an older version lack the fields of :data:`_ADDED`, whose defaults describe the programs of that version.
+    Fields that an older project lacks have the values of :data:`_ADDED`.
     """
     if not isinstance(data, list):
         return None
@@ -126,7 +130,10 @@ def columns_of_tile(width: int) -> int:
 
 
 def slice_rows(rows: int, inputs: int, outputs: int) -> int:
-    """Return the rows of a slice of a dense weight's gradient, as ``whole_slice_rows`` of ``whole_products.cu`` does on any device."""
+    """Return the number of rows in a slice of a dense weight's gradient, computed as in ``whole_slice_rows`` (``whole_products.cu``).
+
+    A slice is a range of rows with its own partial sum. The number of slices with the fewest estimated cycles is chosen.
+    """
     rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
     tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
     best, fewest = rows, math.inf

@@ -1,7 +1,7 @@
-"""Weight gradients that are computed in a second stream while a recurrent core, which leaves multiprocessors idle, runs backward.
+"""Weight gradients in a second CUDA stream, at the same time as the backward kernel of a recurrent population (a *recurrent core*).
 
-Deltas of a layer are complete once its own backward pass has ended, so the products of its weight gradients need not wait for the layers
-before it. The order of sums is the same in any stream.
+A recurrent core leaves multiprocessors idle. The deltas of a layer are complete after its own backward pass, so its weight gradients need
+not wait for the layers before it. The order of sums is the same in any stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from snnc.compiler.ir.step_operations import DenseWeightGradient
 from snnc.compiler.ir.step_program import StepProgram
 
 LARGEST_CLUSTER: Final = 1024
-"""Neurons of the largest core in clusters; cores over memory occupy all multiprocessors."""
+"""Maximum number of neurons of a core whose blocks form clusters; larger cores occupy all multiprocessors."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def overlapping(program: StepProgram, cores: Sequence[BackwardCore], sizes: Mapp
 
 
 def interleave(backward: Sequence[str], cores: Sequence[BackwardCore], beside: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the statements of the backward pass with those of :func:`overlapping` gradients in a second stream.
+    """Return the statements of the backward pass, with the :func:`overlapping` gradients in a second stream.
 
     Parameters
     ----------

@@ -26,7 +26,27 @@ SharedWeights = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback loop, forward and backward, and their arguments."""
+    """The kernels of a feedback loop, as template data.
+
+    Attributes
+    ----------
+    name
+        Prefix of their names.
+    forward_phases, backward_phases
+        Each population's part of a step.
+    limits
+        Phases that choose the spikes of limited sources.
+    forward_turns, backward_turns
+        Order of the phases, with barriers.
+    sizes
+        Number of neurons by phase.
+    near
+        Statements that load weights into shared memory, and allocations of the weights, by pass.
+    work
+        Work of a step, with the fields of ``Work`` in ``sharing.hpp``.
+    forward_sums, backward_sums
+        Maximum number of sums per neuron: its currents forward, its outputs backward.
+    """
 
     name: str
     forward_phases: tuple[StepPhase, ...]
@@ -326,7 +346,7 @@ class LaunchPlan:
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
     def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
-        """Add buffers of sums: those in `same` share memory with the deltas of a current, the others with other components."""
+        """Add buffers of sums. In training, buffers in `same` use the memory of a current's deltas; others use memory of all components."""
         used = 0
         own = [s for s in sums if s[0] not in same]
         for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
@@ -401,7 +421,7 @@ class LaunchPlan:
 
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
-    """Return the statements that load a block's weights into shared memory, and their allocations; those with the most rows come first."""
+    """Return statements that load a block's weights into shared memory, and the allocations of the weights, largest depth first."""
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)

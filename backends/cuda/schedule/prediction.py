@@ -30,8 +30,8 @@ class Card:
         Multiplications on tensor cores that kernels reach, per second and multiprocessor; ``group_product``: by warpgroups
         (four warps that multiply together).
     turn, tile
-        Seconds of a product by warpgroups besides its multiplications: for the barrier after each part of the depth, and for the first
-        copies and the results of a tile.
+        Seconds that a product by warpgroups takes in addition to its multiplications: per barrier, after each part of the depth; and per
+        tile, for the first copies and the results.
     split
         Weights per second that a block splits into 16-bit parts.
     gathered
@@ -89,7 +89,7 @@ load and split 49,152 weights; an update moves 104 MiB in 37.0 us. Assumed: prod
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch, its seconds alone, its limiting factor, the bytes that it reads and writes, and the multiprocessors that it leaves idle."""
+    """A launch: its seconds alone, the factor that limits it (`by`), the bytes that it moves, and multiprocessors that it leaves idle."""
 
     launch: Launch
     seconds: float
@@ -117,7 +117,7 @@ def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
 
 
 def _overlapped(found: Sequence[Predicted], card: Card) -> float:
-    """Return the seconds that gradients save by running while a core leaves multiprocessors idle: the share of their work that fits."""
+    """Return the seconds saved by gradients that run on the multiprocessors that cores leave idle."""
     saved = 0.0
     for core in found:
         if core.launch.kind == "core" and core.launch.way == "backward":
@@ -208,12 +208,12 @@ def _slices(launch: Launch, rows: int) -> int:
 
 
 def _product(launch: Launch, rows: int, card: Card) -> float:
-    """Return the seconds of the tiles of a product, in waves over the multiprocessors; a gradient is split into slices to fill them."""
+    """Return the seconds of the tiles of a product; one tile runs on each multiprocessor at a time. Gradients have tiles per slice."""
     across = columns_of_tile(launch.width)
     # If the source of a gradient is not spikes, parts of both factors are in shared memory, and single warps multiply.
     groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
     rate, turn, beside = (card.group_product, card.turn, card.tile) if groups else (card.product, 0.0, 0.0)
-    # Depths between two barriers, as in ``whole_warpgroups.cuh``; those of real-valued rows are shorter.
+    # Depth between two barriers, as in ``whole_warpgroups.cuh``; it is shorter for real-valued rows.
     each = 64 if launch.way == "gradient" or launch.parts <= SPIKE_PARTS else 32
     if launch.way == "gradient":
         length = slice_rows(rows, launch.depth, launch.width)

@@ -1,4 +1,4 @@
-"""Divide a program into components with their own kernels; only recurrent components run in a time loop with barriers.
+"""Divides a program into components with their own kernels; only recurrent components run in a time loop with barriers.
 
 The graph of populations is condensed to its strongly connected components (Tarjan). A component's inputs from outside
 are computed for all steps and samples at once; then its own time loop runs.
@@ -118,7 +118,7 @@ class KernelOrder:
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
     def returns_from_outside(self, op: InputGradient) -> bool:
-        """Return whether `op` reads deltas of a component other than its source's; that component is a later one."""
+        """Return whether `op` reads the deltas of a later component than the component of its source."""
         return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
 
     def learns(self, population: str) -> bool:

@@ -33,13 +33,12 @@ _FORWARD: Final[dict[tuple[Use, Precision], str]] = {
     ("SPIKES", "float16"): "ROUNDED",
     ("NUMBERS", "float16"): "HALF_WEIGHTS",
 }
-"""Form of the factors of forward products, by precision; those of other precisions are split."""
+"""Form of the factors of forward products, by precision; in other cases, factors are split into several 16-bit parts (``SPLIT``)."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
-_GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "tf32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
-
+"""Form of the factors of products that return gradients to sources, by precision."""
 
 _MAX_BLOCKS: Final = 264
-"""Maximum number of blocks that split weights for numbers (``whole_products.cu``)."""
+"""Maximum number of blocks that split the weights of products of real values (``whole_products.cu``)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class PreparedWeight:
         return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
 
     def launch(self, label: str) -> Launch:
-        """Return the launch that updates the copy: each weight is read, and stored as 16-bit parts; `label`: that of the parameter."""
+        """Return the launch that reads each weight and stores its 16-bit parts; `label` is the label of the parameter."""
         numbers = self.inputs * self.outputs
         whole = self.factors == "ROUNDED" or (self.use == "SPIKES" and self.factors == "TF32")
         parts = 1 if whole else 3 if self.use == "NUMBERS" and self.factors != "HALF_WEIGHTS" else 2
@@ -108,7 +107,8 @@ class SequenceCalls:
     prepared
         Prepared weights that products read, by name.
     work
-        C++ expressions of the temporary memory of each call, in values; ``rows`` are those of a segment.
+        C++ expressions of the temporary memory of each call, in values; ``rows`` is the number of rows (samples at each step) of a
+        segment.
     """
 
     steps: Steps
@@ -190,7 +190,7 @@ class SequenceCalls:
             parameter = op.gradient.removeprefix("d_")
             call = (
                 f"whole_gradient({self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, "
-                f"Factors::{_GRADIENT[self.precision]}, {_slices(op.gradient)});"
+                f"Factors::SPLIT, {_slices(op.gradient)});"
             )
             return call, f"{parameter}.slice_by(whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs}), rows);"
         if isinstance(op, ConvolveWeightGradient | ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 _CLOCK: Final = 1.98e9
+"""Cycles per second of the device."""
 _BLOCKS: Final = 132
+"""Blocks that run at once, one per multiprocessor."""
 _WARPS: Final = 16
+"""Warps of a block."""
 _TILES: Final = (1, 8)
+"""Possible sizes of a tile: the samples for which a weight is read once."""
 _ACTIVITY: Final = 0.05
+"""Assumed share of neurons that spike in a step."""
 _ROW: Final = {1: 57.0, 8: 82.0}
-"""Cycles in which a warp reads a row from L2, by tile."""
+"""Cycles in which a warp reads a row of a weight from L2, by tile."""
 _LISTS: Final = 7000.0
+"""Cycles in which a warp adds the weights of a list of spikes, for 32 neurons of a sample."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class TeamWork:
     neurons
         Number of neurons of all populations.
     listed, dense
-        Weights that are selected by lists of spikes, and weights that are all read.
+        Number of weights of which a step reads only those of spikes, and number of weights that it reads in full.
     rows
         Rows of dense weights that a warp reads for 32 neurons.
     """

@@ -3,197 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <map>
-#include <numeric>
 
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
-#include "../src/halves.hpp"
-#include "evaluate.hpp"
+#include "reduction_vertex.hpp"
 
 namespace poplibs {
 
 using popops::Operation;
 using popops::ReduceParams;
-using poplar::core::Direction;
 
 namespace {
 
-/// Data shared by the vertices of one tile: the number of elements of each output.
-struct RowLengths {
-  Operation op;
-  Type in, out;
-  bool update, scaled;
-  std::vector<std::uint32_t> ends;
+/// An output with more partial results than this gets them in two stages: one tile would need more code to receive them than it has room.
+constexpr std::size_t mostPartials = 2048;
+
+/// A partial result of an output, and its tile.
+struct Piece {
+  Tensor value;
+  unsigned tile;
 };
-template <class Archive> void describe(Archive &a, RowLengths &r) { a(r.op)(r.in)(r.out)(r.update)(r.scaled)(r.ends); }
-
-double readElement(Type type, const char *at) {
-  const auto as = [&](auto value) {
-    std::memcpy(&value, at, sizeof value);
-    return double(value);
-  };
-  switch (type.id()) {
-  case poplar::FLOAT.id():
-    return as(float());
-  case poplar::HALF.id():
-    return as(half());
-  case poplar::INT.id():
-    return as(std::int32_t());
-  case poplar::UNSIGNED_INT.id():
-    return as(std::uint32_t());
-  case poplar::SHORT.id():
-    return as(std::int16_t());
-  case poplar::UNSIGNED_SHORT.id():
-    return as(std::uint16_t());
-  case poplar::CHAR.id():
-  case poplar::SIGNED_CHAR.id():
-    return as(std::int8_t());
-  case poplar::LONGLONG.id():
-  case poplar::UNSIGNED_LONGLONG.id():
-    return as(std::int64_t());
-  default:
-    return as(std::uint8_t());
-  }
-}
-
-void writeElement(Type type, char *at, double value) {
-  const auto put = [&](auto converted) { std::memcpy(at, &converted, sizeof converted); };
-  if (type == poplar::FLOAT)
-    put(float(value));
-  else if (type == poplar::HALF)
-    put(half(float(value)));
-  else if (type == poplar::BOOL)
-    put(std::uint8_t(value != 0));
-  else if (type.size() == 1)
-    put(std::uint8_t(std::int64_t(value)));
-  else if (type.size() == 2)
-    put(std::uint16_t(std::int64_t(value)));
-  else if (type.size() == 4)
-    put(std::uint32_t(std::int64_t(value)));
-  else
-    put(std::int64_t(value));
-}
-
-double identity(Operation op) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  return op == Operation::MUL || op == Operation::LOGICAL_AND ? 1
-         : op == Operation::MIN                               ? infinity
-         : op == Operation::MAX || op == Operation::LOG_ADD   ? -infinity
-                                                              : 0;
-}
-
-double combine(Operation op, double a, double b) {
-  switch (op) {
-  case Operation::ADD:
-    return a + b;
-  case Operation::SQUARE_ADD:
-    return a + b * b;
-  case Operation::MUL:
-    return a * b;
-  case Operation::MIN:
-    return std::fmin(a, b);
-  case Operation::MAX:
-    return std::fmax(a, b);
-  case Operation::LOGICAL_AND:
-    return a != 0 && b != 0;
-  case Operation::LOGICAL_OR:
-    return a != 0 || b != 0;
-  case Operation::LOG_ADD:
-    break;
-  }
-  const double high = std::fmax(a, b);
-  return std::isinf(high) ? high : high + std::log(std::exp(a - high) + std::exp(b - high));
-}
-
-/// Reduces rows in float, as vertices of an IPU do.
-float accumulateReals(const RowLengths &rows, const char *from, std::size_t n) {
-  constexpr std::size_t block = 128;
-  float buffer[block], value = float(identity(rows.op));
-  for (std::size_t begin = 0; begin < n; begin += block) {
-    const std::size_t size = std::min(block, n - begin);
-    const float *x = reinterpret_cast<const float *>(from) + begin;
-    if (rows.in == poplar::HALF) {
-      poplar::core::widen(from + 2 * begin, buffer, size);
-      x = buffer;
-    }
-    if (rows.op == Operation::ADD)
-      value = std::accumulate(x, x + size, value);
-    else
-      for (std::size_t i = 0; i < size; ++i)
-        value = float(combine(rows.op, value, x[i]));
-  }
-  return value;
-}
-
-/// Integers are accumulated exactly.
-double accumulate(const RowLengths &rows, const Slot &in, std::uint32_t begin, std::uint32_t end) {
-  const std::size_t bytes = rows.in.size();
-  if (isReal(rows.in))
-    return accumulateReals(rows, in.data + begin * bytes, end - begin);
-  double value = identity(rows.op);
-  for (std::uint32_t i = begin; i < end; ++i) {
-    value = combine(rows.op, value, readElement(rows.in, in.data + i * bytes));
-  }
-  return value;
-}
-
-void runReduce(const State &state) {
-  const RowLengths &rows = *static_cast<const RowLengths *>(state.shared);
-  const Slot &out = state.slots[0], &in = state.slots[1];
-  const double factor = rows.scaled ? double(*state.slots[2].as<float>()) : 1;
-  std::uint32_t begin = 0;
-  for (std::uint32_t i = 0; i < out.count; ++i) {
-    char *const to = out.data + i * rows.out.size();
-    double value = accumulate(rows, in, begin, rows.ends[i]) * factor;
-    if (rows.update)
-      value += readElement(rows.out, to);
-    writeElement(rows.out, to, value);
-    begin = rows.ends[i];
-  }
-}
-
-const char *operationName(Operation op) {
-  constexpr const char *names[] = {"ADD", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOG_ADD"};
-  return names[int(op)];
-}
-
-std::string vertexType(Graph &graph, const RowLengths &rows) {
-  std::string name = std::string("popops::Reduce<") + operationName(rows.op) + "," + rows.in.toString() + "," + rows.out.toString() +
-                     (rows.update ? ",update" : "") + (rows.scaled ? ",scaled" : "") + ">[";
-  // Runs of rows with the same length are written once.
-  for (std::size_t i = 0; i < rows.ends.size();) {
-    const auto length = [&](std::size_t row) { return rows.ends[row] - (row ? rows.ends[row - 1] : 0); };
-    std::size_t same = i;
-    while (same < rows.ends.size() && length(same) == length(i))
-      ++same;
-    name += std::to_string(same - i) + "x" + std::to_string(length(i)) + (same < rows.ends.size() ? "," : "");
-    i = same;
-  }
-  name += "]";
-  if (hasType(graph, name))
-    return name;
-  std::vector<FieldSpec> fields{{"out", rows.update ? Direction::InOut : Direction::Output, rows.out}, {"in", Direction::Input, rows.in}};
-  if (rows.scaled)
-    fields.push_back({"scale", Direction::Input, poplar::FLOAT});
-  builtinType(graph, name, fields, reduceKind, rows, 400);
-  return name;
-}
-
-/// Tile cycles: rows are distributed among the workers, a long row is split among them.
-std::uint64_t reduceCycles(const Graph &graph, const RowLengths &rows) {
-  const std::size_t width = rows.in == poplar::HALF ? 4 : rows.in == poplar::FLOAT ? 2 : 1;
-  const std::size_t workers = graph.getTarget().getNumWorkerContexts();
-  std::size_t total = 0, begin = 0;
-  for (std::uint32_t end : rows.ends) {
-    total += 5 + (end - begin + width - 1) / width;
-    begin = end;
-  }
-  return sharedCycles(graph, 29 + (total + workers - 1) / workers);
-}
 
 /// The part of a reduction on one tile: outputs, and where the elements of each end among those that the tile reduces.
 struct Part {
@@ -214,13 +44,13 @@ struct GatheredPart : Part {
 
 void addVertex(Graph &graph, poplar::ComputeSet computeSet, const RowLengths &rows, const Part &part, const Tensor &elements, const Tensor &out,
                const Tensor &scale) {
-  const poplar::VertexRef v = graph.addVertex(computeSet, vertexType(graph, rows));
+  const poplar::VertexRef v = graph.addVertex(computeSet, reductionType(graph, rows));
   graph.connect(v["out"], out);
   graph.connect(v["in"], elements);
   if (rows.scaled)
     graph.connect(v["scale"], scale.reshape({1}));
   graph.setTileMapping(v, part.tile);
-  graph.setPerfEstimate(v, reduceCycles(graph, rows));
+  graph.setPerfEstimate(v, reductionCycles(graph, rows));
 }
 
 /// The elements of every output on each tile that contains elements of `in` ([outputs, n]).
@@ -276,10 +106,11 @@ std::vector<GatheredPart> wholeRows(const Graph &graph, const Tensor &in, const 
 }
 
 /// The partial results of each row.
-std::vector<GatheredPart> partialRows(const Graph &graph, const std::vector<std::vector<Tensor>> &pieces, const Tensor &out, const std::string &name) {
+std::vector<GatheredPart> partialRows(const Graph &graph, const std::vector<std::vector<Piece>> &pieces, const Tensor &out, const std::string &name) {
   return partsByOutput(graph, out, name, [&](const poplar::Interval &rows, Part &part, std::vector<Tensor> &elements) {
     for (std::size_t row = rows.begin(); row < rows.end(); ++row) {
-      elements.insert(elements.end(), pieces[row].begin(), pieces[row].end());
+      for (const Piece &piece : pieces[row])
+        elements.push_back(piece.value);
       part.ends.push_back(endOf(part) + std::uint32_t(pieces[row].size()));
     }
   });
@@ -306,16 +137,31 @@ Tensor picked(const Tensor &flat, const std::vector<std::size_t> &indices) {
   return pick(flat, intervals);
 }
 
-} // namespace
+/// Reduces groups of partial results of one output, about as many groups as a group has members, each on the tile of its first member.
+std::vector<Piece> groupedPieces(Graph &graph, poplar::ComputeSet computeSet, RowLengths rows, const std::vector<Piece> &pieces, const std::string &name) {
+  std::vector<Piece> groups;
+  const std::size_t size = std::size_t(std::ceil(std::sqrt(double(pieces.size()))));
+  for (std::size_t begin = 0; begin < pieces.size(); begin += size) {
+    std::vector<Tensor> members;
+    for (std::size_t i = begin; i < std::min(begin + size, pieces.size()); ++i)
+      members.push_back(pieces[i].value);
+    const Piece group{graph.addVariable(rows.out, {1}, name + "/partials"), pieces[begin].tile};
+    graph.setTileMapping(group.value, group.tile);
+    rows.ends = {std::uint32_t(members.size())};
+    addVertex(graph, computeSet, rows, Part{group.tile, {0}, rows.ends}, poplar::concat(members), group.value, {});
+    groups.push_back(group);
+  }
+  return groups;
+}
 
-const BuiltinKind reduceKind{"popops.reduce", &runReduce, &readShared<RowLengths>};
+} // namespace
 
 void reduceRows(Graph &graph, const Tensor &in, const Tensor &out, const ReduceParams &params, std::vector<poplar::ComputeSet> &computeSets,
                 std::size_t first, const std::string &name) {
   const std::size_t outputs = in.dim(0);
   const bool bits = params.op == Operation::LOGICAL_AND || params.op == Operation::LOGICAL_OR;
   if (bits != (in.elementType() == poplar::BOOL))
-    throw poputil::poplibs_error(name + ": operation " + operationName(params.op) + " on elements of type " + in.elementType().toString());
+    throw poputil::poplibs_error(name + ": operation " + reductionName(params.op) + " on elements of type " + in.elementType().toString());
   if (params.useScale && (params.scale.numElements() != 1 || params.scale.elementType() != poplar::FLOAT))
     throw poputil::poplibs_error(name + ": the scale of a reduction is one FLOAT");
   RowLengths last{params.op, in.elementType(), out.elementType(), params.update, params.useScale, {}};
@@ -325,23 +171,31 @@ void reduceRows(Graph &graph, const Tensor &in, const Tensor &out, const ReduceP
     partials += part.outputs.size();
   std::size_t stage = first;
   std::vector<GatheredPart> gathered;
-  if (2 * partials > in.numElements() || partials == 0) {
+  // Elements that are almost all on tiles of their own need no partial results, unless they are too many for the tile of the output.
+  if (partials == 0 || (2 * partials > in.numElements() && in.dim(1) <= mostPartials)) {
     gathered = wholeRows(graph, in, out, name);
   } else {
     RowLengths early{params.op, in.elementType(), partialType(in.elementType()), false, false, {}};
     const poplar::ComputeSet computeSet = computeSetAt(graph, computeSets, stage++, name);
     const Tensor flat = in.flatten();
-    std::vector<std::vector<Tensor>> pieces(outputs);
+    std::vector<std::vector<Piece>> pieces(outputs);
     for (const LocalPart &part : parts) {
       const Tensor partial = graph.addVariable(early.out, {part.outputs.size()}, name + "/partials");
       graph.setTileMapping(partial, part.tile);
       early.ends = part.ends;
       addVertex(graph, computeSet, early, part, pick(flat, part.intervals), partial, {});
       for (std::size_t i = 0; i < part.outputs.size(); ++i)
-        pieces[part.outputs[i]].push_back(partial.slice(i, i + 1));
+        pieces[part.outputs[i]].push_back({partial.slice(i, i + 1), part.tile});
     }
-    last.op = later(params.op);
-    last.in = early.out;
+    last.op = early.op = later(params.op);
+    last.in = early.in = early.out;
+    const auto tooMany = [](const std::vector<Piece> &of) { return of.size() > mostPartials; };
+    if (std::any_of(pieces.begin(), pieces.end(), tooMany)) {
+      const poplar::ComputeSet middle = computeSetAt(graph, computeSets, stage++, name);
+      for (std::vector<Piece> &of : pieces)
+        if (tooMany(of))
+          of = groupedPieces(graph, middle, early, of, name);
+    }
     gathered = partialRows(graph, pieces, out, name);
   }
   const poplar::ComputeSet computeSet = computeSetAt(graph, computeSets, stage, name);

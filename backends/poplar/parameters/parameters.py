@@ -1,4 +1,7 @@
-"""Variables of parameters, their copies, gradients and moments, and the vertices that update them."""
+"""Variables of parameters, their copies, gradients and moments, and the vertices that update them.
+
+docs/reference/terms.md explains the terms of tile machines: block, column group, replica, private gradient.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ PACKED_ROWS: Final = "weight_rows_packed"
 class PlacedParameter:
     """A parameter, and the population on whose blocks it is stored.
 
-    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all).
+    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all). `order` is the C++ expression for
+    the positions of its elements in the host's array, `rows` for the number of its rows.
     """
 
     name: str
@@ -212,7 +216,7 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """Add a vertex that reads the rows of a source tile from all column groups, in one or two pieces each or packed, and orders them."""
+    """Add vertices that collect the weight rows of each source tile from all column groups, directly or packed, and order them."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half

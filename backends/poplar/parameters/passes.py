@@ -38,7 +38,7 @@ def separate_sums(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def set_in_passes(net: PoplarNetwork) -> frozenset[str]:
-    """Return the parameters that the host sets between the passes of an update, statistics; they have no copies on other tiles."""
+    """Return the statistics that the host sets between the passes of an update; these parameters have no copies on other tiles."""
     found = set()
     for population in net.program.populations:
         if repeats(net) and is_batch_norm(population.model):

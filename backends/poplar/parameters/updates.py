@@ -1,4 +1,4 @@
-"""Emitted code of the optimiser: updates of parameters, and the rates shared by the parameters of a group."""
+"""Emitted code of the optimiser: updates of parameters, and the rates (learning rate and other factors) of each group of parameters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the update vertex whose fields include the accumulated gradients; if gradients are clipped, the norm vertices read these."""
+    """Return the update vertex; if gradients are accumulated and clipped, add the field with their sum, which the norm vertices read."""
     found = updated(net, half=half, placed=placed)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
@@ -83,7 +83,10 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the length of a group's rates; its last elements unscale gradients, and are the share of a batch in the mean over several."""
+    """Return the length of a group's rates.
+
+    If the program needs them, the last elements are the factor that unscales gradients, and the share of a batch in a mean over batches.
+    """
     if net.program.optimizer is None:
         return _LEAST
     return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)

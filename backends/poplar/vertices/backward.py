@@ -1,4 +1,7 @@
-"""Vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources."""
+"""Vertices of the backward pass: adjoint of a step, further windows of weight gradients, gradients of sources.
+
+docs/decisions/0001-poplar-program.md describes the supersteps; docs/reference/terms.md explains block, window and private gradient.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, s
 
 
 def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
-    """Return the target of output i if `right` is the class of a sample or of a step."""
+    """Return the C++ of the target of output i; the C++ variable ``right`` is the class of the sample or step."""
     on, off = (c_literal(number) for number in (term.on, term.off))
     if term.squares_counts:
         on, off = (_spikes(number, loss.group, steps, loss.lengths) for number in (term.on, term.off))

@@ -26,7 +26,7 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def only_sums(update: VertexLoop, vertex: VertexSpec) -> VertexLoop:
-    """Return vertices that sum the gradients which those of an update read; `vertex` is :func:`sum_private`."""
+    """Return vertices that sum the gradients read by `update` but change no parameter; `vertex` is :func:`sum_private`."""
     values = {f.name: f.value for f in update.fields}
     fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
     return replace(update, compute_set=SUM, codelet=class_name(vertex), fields=fields)

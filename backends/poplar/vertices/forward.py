@@ -1,4 +1,7 @@
-"""Vertices that run a step of a population, and vertices that add a further window to its currents."""
+"""Vertices that run a step of a population, and vertices that add a further window of spikes to its currents.
+
+docs/reference/terms.md explains block, relay and window.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def first_value(layer: Layer, *, always: bool = False) -> Values:
 
 
 def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
-    """Add one population's variables and vertices of superstep F2, in which neurons compute, and those for its further windows."""
+    """Add a population's variables and vertices for a step (superstep F2), and for further windows of its currents."""
     step, layer, links = net.step(population.id), net.layers[population.id], incoming(net, population.id)
     saved = net.training and layer.gradient
     supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
@@ -112,7 +115,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """Return the mask word of neuron c of sample s, and its bits: one for a spike, one for gradient without a spike."""
+    """Return the mask word of neuron c of sample s, and its bits: one for a spike, one for a gradient without a spike."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -123,7 +126,7 @@ def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, outp
 
 
 def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, values: Values, *, rounds: bool) -> list[Body]:
-    """Add the currents; with `rounds`, further windows add to them, and each step resets them to zero for the next."""
+    """Add the currents; if further windows add to them (`rounds`), each step resets them to zero for the next step."""
     ports: list[Body] = []
     for index, (port, shared) in enumerate(zip(population.ports, net.layers[population.id].biases, strict=True)):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")

@@ -1,4 +1,8 @@
-"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source."""
+"""Windowed input gradients: variables, fields and vertices for gradients that return to only a few neurons of a source.
+
+Relays send a window: a list of the neurons that receive a gradient. Targets compute partial products for its entries, two stages of
+vertices sum these, and relays return the sums to the source (docs/decisions/0007-windowed-gradients.md).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, redu
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 REDUCE: Final = "reduce_gradients"
-"""Compute set of the first stage of the reduction."""
+"""Compute set of the first stage of the reduction, which sums partial products."""
 
 
 def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -159,7 +163,7 @@ def support_condition(population: PopulationInfo, index: int) -> str:
 def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
     """Return the buses on which gradients return in windows to a population, for outputs whose gradient its backward code reads.
 
-    `limited` selects those that may need several windows per step.
+    If `limited`, only those that may need several windows per step.
     """
     buses = [bus for bus in net.plan.buses if bus.source == layer.id and bus.gradient is not None]
     read = [bus for bus in buses if f"d_o{layer.outputs.index(bus.buffer)}" in code.reads]

@@ -1,8 +1,12 @@
-"""Emitted code for indexed connections: tables on the tiles, weights on their owners with copies, and fields of the vertices.
+"""Emitted code for indexed connections: tables on the tiles, weights and their copies, and fields of the vertices.
 
-An indexed connection ``c`` has these members in ``host.cpp``: ``c_in`` and ``c_out``, the ``Side`` of the target and of the source;
-``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``, its tables; ``c_theta``, the weights and then the biases, in parts that
-``c_owners`` update; ``c_in_copy`` and ``c_out_copy``, the elements of theta that the groups of each side use.
+An indexed connection is defined by a table of (source, target, weight). A connection ``c`` has these members in ``host.cpp``:
+
+- ``c_in`` and ``c_out``: the class ``Side`` of the target and of the source;
+- ``c_in_rows``, ``c_in_place``, ``c_in_start``, ``c_in_length``: tables of the target side;
+- ``c_owners``: the owners, tiles that each store and update a part of the weights and biases;
+- ``c_theta``: the weights, then the biases, in the parts of the owners;
+- ``c_in_copy`` and ``c_out_copy``: copies of the weights and biases that the column groups of each side use.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_priv
 SIDE_TABLES: Final = 6
 """Number of tables in plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""Compute sets in which workers sum the partial gradients of groups, in order."""
+"""Name of the sequence of compute sets in which workers sum the partial gradients of column groups."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -104,7 +108,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
-    """Add the running results of a maximum: for spikes, the first entry of each sample so far, from 1; for values, the largest."""
+    """Add the intermediate results of a maximum: the number (from 1) of the first entry with a spike, or the largest value so far."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":

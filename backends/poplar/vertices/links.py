@@ -1,4 +1,4 @@
-"""Incoming connections of a block: fields for windows, weights, parameters and their gradients."""
+"""Incoming connections of a block (the neurons and samples of one worker): fields for windows, weights, parameters and their gradients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Incoming(BlockLink):
         return f"{kind}_{'events' if self.link.events else 'values'}"
 
     def body(self) -> Body:
-        """The template data of the connection."""
+        """Return the template data of the connection."""
         i, size = self.index, self.link.weight_elements
         shared = size == 1 and self.link.one_to_one
         one = f"static_cast<float>(weight{i}[c])" if self.link.half else f"weight{i}[c]"

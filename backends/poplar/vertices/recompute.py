@@ -1,9 +1,10 @@
-"""Emitted code for segments: rings of a segment's steps, the data saved at segment boundaries, and the vertices that copy these data.
+"""Emitted code for segments (docs/decisions/0009-recompute.md): ring buffers of a segment's steps, and data saved at segment boundaries.
 
 Without segments, a state with a history has a slot for each step and one for the initial value. With segments, the slots form a ring: the
 states before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in slot ``t % STEPS_KEPT``, and the initial values are boundary 0.
 At a boundary, a block saves its states and the masks (or values) that it sent last. If boundaries are in streaming memory, the block has
-one slot for the initial values and one for any other boundary; if histories are there, it has only the first.
+one slot for the initial values and one for any other boundary. If histories are in streaming memory, it has only the slot for the initial
+values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Emitted code for relays of segmented sequences: a ring of a segment's steps, and the data that relays save at boundaries.
+"""Emitted code for relays if the sequence is divided into segments: a ring buffer of steps, and the data that relays save at boundaries.
 
-Relays do not save the last finished step of a source: blocks save its masks, and relays search them again.
+A relay is a tile that stores the values of a source (:mod:`snnc.backends.poplar.vertices.relays`). It does not save the last finished step
+of the source: the blocks of the source save its masks (bits of neurons that spiked), and the relay searches these masks again.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _lag(net: PoplarNetwork, store: Store) -> int:
 
 
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
-    """Declare a copy of counters, for their values after the first run of a segment."""
+    """Declare a copy of counters with their values after the first run of a segment, because only this run counts."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
         assembly.variable(

@@ -1,4 +1,8 @@
-"""Relays of sources: their stores and windows, and the vertices that fill them."""
+"""Relays of sources: their stores and windows, and the vertices that fill them.
+
+A relay is a tile that stores the values of a source at all steps and lists the ids of its spikes. A bus connects a source through its
+relays to the tiles that read it a certain number of iterations later. A window contains the data of one step on a bus.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ Values: TypeAlias = dict[str, object]
 """C++ expressions by field."""
 
 JOIN: Final = "relay_windows"
-"""Compute set in which workers merge their results."""
+"""Compute set in which relays merge the ids that their workers found, and write windows."""
 
 
 def joins(net: PoplarNetwork) -> bool:
@@ -360,7 +364,7 @@ def _entries(store: Store) -> int:
 
 
 def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, *, again: bool = False) -> Values:
-    """Return the fields of a bus's window, the first one of a step or the next, as C++ expressions."""
+    """Return the fields of a bus's first window of a step or, with `again`, of its next window, as C++ expressions."""
     values: Values = {
         f"capacity{index}": bus.capacity,
         f"room{index}": store.room(bus.capacity),
@@ -418,7 +422,11 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
 
 
 def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
-    """Return the workers that count windows: worker 1 counts those of the backward pass if these also contain the gradient support."""
+    """Return what workers count to request further windows.
+
+    Worker 0 counts spikes. If windows of the backward pass also contain neurons that receive a gradient without a spike, worker 1 counts
+    their entries.
+    """
     support = bus.gradient is not None
     spikes: Body = {
         "comment": "Further windows.",

@@ -1,4 +1,4 @@
-"""Vertices that compute, for each block, mean and variance of the values of a batch normalisation; the host merges those of all blocks."""
+"""Vertices that compute mean and variance of the values of a batch normalisation, one per block; the host merges their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Window test of the exact mode: relays compute how many further windows an iteration needs, and a tree finds the maximum for tile 0."""
+"""Window test of the exact mode, in which spikes that do not fit in a window are sent in further windows.
+
+Relays compute how many further windows an iteration needs, and a tree of vertices finds the maximum.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
 from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, known, most, most_of_workers
 
 _TILE: Final = str(ROOT)
+"""Tile at the root of the tree, which decides whether a further window follows."""
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
+"""Fields of the vertices that change the number of remaining windows."""
 
 
 def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:

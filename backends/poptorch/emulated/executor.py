@@ -37,7 +37,7 @@ class PoplarExecutor:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
         self._buffers: list[dict[str, torch.Tensor]] = []
-        """The device's copies of the model's buffers, of each replica."""
+        """Each replica's copies of the model's buffers, on the device."""
         if self._options.ipu_model and self._options.replication_factor > 1:
             raise Error("the IPU model does not support replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
@@ -121,8 +121,8 @@ class PoplarExecutor:
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
-            operation_ipus = self._emulator.ipus
-            raise Error(f"the model uses {ipus} IPUs, but its custom operation the tiles of {operation_ipus}; put a block on the last one")
+            needed = self._emulator.ipus
+            raise Error(f"the model uses {ipus} IPUs, but its custom operation needs {needed}; put a block on IPU {needed - 1}")
         if ipus & (ipus - 1) and not options.round_up:
             raise Error(f"the model uses {ipus} IPUs; the number must be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:

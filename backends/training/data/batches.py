@@ -33,7 +33,7 @@ class Batch:
     part
         Function that returns the samples at given positions in the batch, ready for the engine.
     seen
-        For a stream, whose labels are unknown in advance: digest of the labels of the epoch up to and including this batch.
+        Digest of the epoch's labels up to and including this batch; only for a stream, whose labels are unknown in advance.
     """
 
     count: int
@@ -51,11 +51,11 @@ class TrainingData(Protocol):
     samples, batches
         Numbers of samples and batches in an epoch; 0: unknown in advance.
     digest
-        Digest of the labels or the fingerprint that are known in advance; it must be the same when training is resumed.
+        Digest of the labels, or of the data set's fingerprint; empty for a stream. It must be the same when training is resumed.
     agreed
-        Properties, besides the labels, in which processes that train together must agree.
+        Properties that must be equal in all processes that train together, in addition to the labels.
     labels
-        [samples]: the labels that are known in advance.
+        [samples]: the labels; empty if they are unknown in advance.
     dropped
         Number of samples that the last epoch skipped.
     """
@@ -117,7 +117,7 @@ class EpochOrders:
         self._stream = Stream(plan.seed)
 
     def of(self, epoch: int) -> Array:
-        """Return the order in an epoch; the orders of earlier epochs are drawn and skipped."""
+        """Return the order in an epoch. One random stream yields all orders, so those of earlier epochs are drawn first."""
         if not self.plan.shuffle:
             return np.arange(self.count)
         if epoch < self._drawn:
@@ -179,7 +179,7 @@ class ArrayBatches:
 
 @dataclass(frozen=True, eq=False)
 class DataSetBatches:
-    """Batches of a data set, in the same order as those of arrays; see :class:`TrainingData`."""
+    """Batches of a data set, in the same order as in :class:`ArrayBatches`; see :class:`TrainingData`."""
 
     inputs: ProgramInputs
     data: BatchedData
@@ -242,5 +242,5 @@ def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array
 
 def fingerprint_of(data: BatchedData) -> str:
     """Return a digest of a data set's ``fingerprint``, or of its number of samples if it has no fingerprint."""
-    said = getattr(data, "fingerprint", "")
-    return hashlib.sha256(f"{len(data)} {said}".encode()).hexdigest()
+    fingerprint = getattr(data, "fingerprint", "")
+    return hashlib.sha256(f"{len(data)} {fingerprint}".encode()).hexdigest()

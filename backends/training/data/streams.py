@@ -27,8 +27,8 @@ class StreamBatches:
     Parameters
     ----------
     inputs
-        The inputs of the program, for its engine.
-    found
+        Inputs of the program.
+    stream
         Iterable of batches; it is iterated in each epoch.
     plan
         Number of epochs; the stream determines batch sizes and order.
@@ -40,10 +40,10 @@ class StreamBatches:
     digest = ""
     agreed = None
 
-    def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
-        if isinstance(found, Iterator) and plan.epochs > 1:
+    def __init__(self, inputs: ProgramInputs, stream: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
+        if isinstance(stream, Iterator) and plan.epochs > 1:
             raise BatchesError(
-                f"epochs is {plan.epochs}, but a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
+                f"epochs is {plan.epochs}, but a {type(stream).__name__} yields its batches once; give an iterable that can be repeated, "
                 "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
             )
         self.inputs = inputs
@@ -51,12 +51,12 @@ class StreamBatches:
         self.labels: Array = np.zeros(0, np.int64)
         self.dropped = 0
         self.size = size
-        self._found = found
+        self._stream = stream
 
     @property
     def batches(self) -> int:
         """Number of batches that the stream reports; 0: unknown."""
-        return len(self._found) if isinstance(self._found, Sized) else 0
+        return len(self._stream) if isinstance(self._stream, Sized) else 0
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
         """See :class:`~snnc.backends.training.data.batches.TrainingData`."""
@@ -65,7 +65,7 @@ class StreamBatches:
         passed = [batch for _, batch in zip(range(done), follows, strict=False)]
         if done and (len(passed) < done or passed[-1].seen != seen):
             raise ResumeError(
-                f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} of the stopped training run: "
+                f"the {type(self._stream).__name__} does not repeat the {done} batches of epoch {epoch + 1} of the stopped training run: "
                 "give an iterable that yields the same batches each time, or a data set, whose order follows from a seed."
             )
         return [batch.count for batch in passed], follows
@@ -73,9 +73,10 @@ class StreamBatches:
     def _checked(self, epoch: int) -> Iterator[Batch]:
         """Yield checked batches; skip the last one if it does not fill the batch of the program."""
         size, number, seen = self.size, 0, hashlib.sha256()
-        for number, given in enumerate(self._found, 1):
+        for number, given in enumerate(self._stream, 1):
             if not isinstance(given, tuple | list) or len(given) != 2:
-                what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+                kind = f"a {type(given).__name__}"
+                what = f"{kind} of {len(given)} items" if isinstance(given, tuple | list) else kind
                 raise BatchesError(f"batch {number - 1} is {what}; a batch is a pair (x, y) of samples and labels.")
             data, labels = self.inputs.labelled(*given)
             if self.dropped or (size is not None and len(labels) != size):
@@ -92,8 +93,8 @@ class StreamBatches:
         if self.dropped or count > size:
             wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
             raise BatchSizeError(
-                f"batch {at} has {wrong} samples, but the network was compiled for {size}; only the last one may be smaller "
-                "(and is skipped). Give batches of that size, or compile again with batch=…."
+                f"batch {at} has {wrong} samples, but the network was compiled for {size}; only the last batch may be smaller "
+                f"(and is skipped). Give batches of {size} samples, or compile again with batch=…."
             )
         self.dropped = count
 
@@ -102,7 +103,7 @@ class StreamBatches:
             return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch
         again = "" if epoch == 0 else ", after some in the previous epoch: it cannot be iterated again"
-        return f"the {type(self._found).__name__} yielded no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
+        return f"the {type(self._stream).__name__} yielded no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
 
 
 def is_stream(x: object, y: object) -> bool:

@@ -27,6 +27,7 @@ _VALIDATED: Final = f"{PREFIX}validated"
 _POSITION: Final = "training"
 """Key of the position, as JSON, in the file's metadata."""
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+"""Seconds per unit of a duration."""
 EVERY: Final = "5m"
 
 
@@ -105,7 +106,7 @@ class Position:
     recipe
         Settings of the run.
     until
-        Number of epochs after which it ends, counted like `epoch`.
+        Value of `epoch` at which the run ends.
     batches
         Number of batches in an epoch; 0: unknown.
     epoch, batch
@@ -115,11 +116,11 @@ class Position:
     losses
         Losses of the finished batches of the next epoch.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; NaN if it is not defined.
+        Loss and accuracy on the validation data after each finished epoch of this training; an undefined accuracy is NaN.
     ended
         Whether training was stopped early.
     restored
-        Whether the weights are the restored best ones instead of the last ones.
+        Whether the weights are those of the best epoch instead of the last one.
     seen
         For a stream: digest of the labels of the finished batches.
     """
@@ -188,7 +189,7 @@ def read_position(path: Path) -> Position | None:
 
 
 def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
-    """Like :func:`read_position`, for the contents of a file."""
+    """Return the position from the contents of a file; see :func:`read_position`."""
     if _POSITION not in metadata:
         return None
     try:
@@ -260,7 +261,7 @@ def _typed(value: Any, kind: str) -> Any:
 def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
     """Set parameters and the state of the optimiser from the entries of a file; on an error, nothing changes.
 
-    `strict` and `optimizer` are those of :meth:`snnc.backends.session.BackendSession.load`.
+    See :meth:`snnc.backends.session.BackendSession.load` for `strict` and `optimizer`.
 
     Raises
     ------

@@ -18,7 +18,7 @@ UPDATES: Final = f"{PREFIX}updates"
 LOSS_SCALE: Final = f"{PREFIX}loss_scale"
 """The loss scale, and the number of updates since it last changed."""
 MAX_UPDATES: Final = 2**31 - 1
-"""Maximum number of updates, which programs count in 32 bits."""
+"""Maximum number of updates; programs count them in a signed 32-bit integer."""
 
 
 def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]:

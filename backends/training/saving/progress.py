@@ -1,4 +1,4 @@
-"""Saving of training progress: non-finite values and interruptions do not destroy it."""
+"""Saves the progress of training, so that non-finite values and interruptions do not destroy it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not contain the best weights of this run (after {epochs} epochs); the last ones stay.")
+            raise ResumeError(f"{path} does not contain the best weights of this run (after {epochs} epochs); the last weights stay.")
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property
@@ -122,7 +122,7 @@ class ProgressGuard:
         return self.file is not None and time.monotonic() - self._written >= self._every
 
     def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
-        """Return the state of the engine, also as entries of a file."""
+        """Return the state of the engine and its entries for a file; raise an error if a value is not finite."""
         state = self._state()
         entries = by_label(self.program, state.parameters)
         if state.optimizer is not None:

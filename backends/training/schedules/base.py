@@ -130,6 +130,6 @@ def value_at(schedule: Callable[[int], float], when: TrainingPosition) -> float:
 
 
 def later(when: TrainingPosition, updates: int) -> TrainingPosition:
-    """Return `when`, counted from an origin that is `updates` later; epochs are counted from the same origin."""
+    """Return `when` relative to update number `updates`; epochs are also counted from that update."""
     epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
     return replace(when, update=when.update - updates, epoch=epoch)

@@ -13,7 +13,7 @@ from snnc.backends.training.schedules.curves import ConstantSchedule, between
 class WarmUp(Lasting):
     """A linear increase to the first value of another schedule, followed by that schedule.
 
-    The values are those of torch.optim.lr_scheduler.SequentialLR of a LinearLR and the other scheduler.
+    The values equal those of torch.optim.lr_scheduler.SequentialLR with a LinearLR and the other scheduler.
 
     Attributes
     ----------

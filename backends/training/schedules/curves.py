@@ -1,4 +1,4 @@
-"""Schedules that depend only on the number of updates, by a closed formula, so training can resume at any update."""
+"""Schedules with a closed formula in the number of updates, so training can resume at any update."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ class OneCycle(Lasting):
 class Exponential(Schedule):
     """From `first` towards `last`: each update multiplies the distance to `last` by `factor`; the default, 1/2, halves it.
 
-    The published schedule of the second threshold (Finkbeiner et al. 2023), from -100 to 0.1 below the threshold, has this form. With
-    `last` = 0 it equals torch.optim.lr_scheduler.ExponentialLR.
+    Finkbeiner et al. (2023) change the lower end of the gradient window in this way, from 100 to 0.1 below the threshold. With `last` = 0,
+    the schedule equals torch.optim.lr_scheduler.ExponentialLR.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ def parse_schedule(text: str) -> Schedule:
     if name == _WARM_UP:
         own, plus, then = rest.partition("+")
         if not plus:
-            raise ScheduleError(f"the schedule {text!r} lacks the schedule that follows; try warm_up:epochs=2+cosine:0.1,epochs=18.")
+            raise ScheduleError(f"the schedule {text!r} lacks the schedule after '+'; try warm_up:epochs=2+cosine:0.1,epochs=18.")
         return _made(WarmUp, own, text, then=parse_schedule(then))
     if name not in _NAMES:
         raise ScheduleError(f"{text!r} is not a schedule; examples are {FORMS}.")
@@ -79,7 +79,7 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
 
 
 FUNCTION: Final = "function"
-"""Text of functions that are not schedules, in checkpoints."""
+"""Text stored in a checkpoint for a function that is not a schedule."""
 
 
 def value_text(value: Scheduled) -> str:

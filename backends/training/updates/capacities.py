@@ -1,4 +1,4 @@
-"""Limits on the spikes that each source sends per step, as run-time values that are set before each update."""
+"""Spike capacities (limits on the spikes that a source sends per step) as run-time values, set before each update."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from snnc.compiler.lowering.named_parts import quoted
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 
 ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
-"""A number, a share, a schedule of either, or a mapping from source names to these; text is also accepted."""
+"""A number of spikes, a share of a source's neurons, a schedule of either, or a mapping from source names to these; also as text."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """Spike capacity of a source at each update, as a number or as a percentage of its neurons."""
+    """Spike capacity of a source at each update: a number of spikes or, if `share`, a percentage of its neurons."""
 
     value: float | Callable[[int], float]
     share: bool
@@ -94,7 +94,10 @@ class CapacityPlan:
 
 @dataclass(frozen=True)
 class _Source:
-    """A source with a spike limit: its name, neurons, compiled capacity, and parameters."""
+    """A source with a spike limit: its buffer, label, number of neurons (`width`) and compiled capacity (`largest`).
+
+    `capacity` and `key` name the parameters for the run-time capacity and for the random choice.
+    """
 
     buffer: str
     label: str
@@ -136,7 +139,7 @@ class SpikeLimits:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Maximum number of sent spikes: one number if it is the same for all sources, else by name. None as for :attr:`policy`."""
+        """Maximum number of sent spikes: one number if it is the same for all sources, else by name. None if the policy is None."""
         numbers = set(self._now.values())
         return numbers.pop() if len(numbers) == 1 else {s.label: self._now[s.buffer] for s in self._sources} or None
 
@@ -145,7 +148,8 @@ class SpikeLimits:
     ) -> None:
         """Set the number of sent spikes, the policy, and the update number that seeds the random choice; None: no change.
 
-        A capacity for all sources is reduced to the compiled capacity of each source; that of a named source must not exceed it.
+        One capacity for all sources is reduced to each source's compiled capacity. The capacity of a named source must not exceed the
+        compiled one.
 
         Raises
         ------

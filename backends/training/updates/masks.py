@@ -22,13 +22,15 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.library.dropout import MASK, is_dropout
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15
+"""Increment of SplitMix64."""
 _MULTIPLIERS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+"""Shifts and factors of the finaliser of SplitMix64."""
 _BITS: Final = 64
 
 
 @dataclass(frozen=True)
 class _DropoutLayer:
-    """A dropout layer: its population, its state, and its parameters."""
+    """A dropout layer: its number, its population, the state that contains the mask, and the names of its parameters."""
 
     number: int
     population: str
@@ -65,7 +67,7 @@ class Masks:
 
 
 def masks_of(program: StepProgram) -> Masks:
-    """Return the masks of the dropout layers of `program`, which are numbered in the order of its populations."""
+    """Return the masks of a program; dropout layers are numbered in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     layers: list[_DropoutLayer] = []
     for info in program.populations:

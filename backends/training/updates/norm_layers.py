@@ -1,4 +1,4 @@
-"""The batch normalisations of a program that trains them."""
+"""The batch normalisations that a program trains."""
 
 from __future__ import annotations
 
@@ -16,10 +16,26 @@ from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 
 @dataclass(frozen=True)
 class NormLayer:
-    """A normalisation: the names of its parameters, the output with its values, and its level.
+    """A batch normalisation.
 
-    A mean is computed over `axes` of [T, B, *shape]. `inputs` carry the statistics of each step, in the order of the ports; they are empty
-    if all steps share one set of statistics. `adjoint` is the tensor with the adjoint of the current, if a gradient passes the layer.
+    Attributes
+    ----------
+    label, population, shape
+        Label, id and shape of its population.
+    level
+        Maximum number of other normalisations on a path to it.
+    output
+        Id of the output that records the normalised values.
+    parameters
+        Names of its parameters, by their labels in the model.
+    gain, bias
+        Names of the weight and the bias of the connection after it.
+    axes
+        Axes of [T, B, *shape] over which a mean is computed.
+    inputs
+        Ids of the inputs with the statistics of each step, in the order of the ports; empty if all steps share one set of statistics.
+    adjoint
+        Tensor with the adjoint of the current; None if no gradient passes the layer.
     """
 
     label: str
@@ -81,7 +97,7 @@ def norm_layers(program: StepProgram) -> tuple[NormLayer, ...]:
         after = [c for c in program.connections if c.source == info.id]
         if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
             raise NormalisationError(
-                f"the gain and the bias after {info.label!r} must both be trained: their gradients are needed for that of its statistics. "
+                f"the gain and the bias after {info.label!r} must both be trained: the gradient through its statistics needs theirs. "
                 "Remove them from the frozen groups of the optimiser."
             )
         (scaled,) = after

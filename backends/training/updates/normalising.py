@@ -1,20 +1,19 @@
 """Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
-The layers that precede a normalisation do not depend on it, so an update consists of passes of the whole program:
+Normalisations of one *level* do not depend on each other; each depends on at least one of the level before. An update runs the whole
+program several times:
 
-1. For each level of normalisations, in the order of the data: run forward with the statistics of earlier levels, and compute those of
-   this level.
-2. Run forward with all statistics. For each level, from the last one: run backward; the gradients of its gains and biases are the sums
-   that the gradient through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). If each step has its own statistics,
-   these sums are computed from the adjoints of the normalised values, which the target stores.
-3. Run backward again with all of these sums, and update.
+1. For each level, from the first: run forward with the statistics of earlier levels, and compute the statistics of this level.
+2. Run forward with all statistics. For each level, from the last: run backward. The gradients of gain and bias are the two sums that
+   the gradient through the statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). If each step has its own statistics,
+   compute these sums from the adjoints of the normalised values, which the target stores.
+3. Run backward again with all sums, and update.
 
-If an update consists of several parts, each part has its own statistics, as in PyTorch: all passes run for each part, its gradients are
-kept, and the running statistics are updated after each part.
+With L levels, these are L + 1 forward and L + 1 backward passes. Some engines cannot repeat a backward pass: they run forward before
+each one. Every engine does so if each step has its own statistics, because the sums are then inputs of the network.
 
-With L levels, these are L + 1 forward and L + 1 backward passes. An engine that cannot repeat a backward pass runs forward before each
-of them, and so does any engine if each step has its own statistics, because these are inputs. All passes are ordinary ones, so every
-target that separates gradients from updates supports them.
+If an update has several parts, each part has its own statistics, as in PyTorch: all passes run for each part, the gradients of the parts
+are summed, and each part updates the running statistics.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         if not (isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)):
             name = next(p.label for p in program.populations if is_batch_norm(p.model))
             raise NormalisationError(
-                f"{name!r} normalises over a batch, but this target cannot train it: its gradients and update are one program. Train on "
+                f"{name!r} normalises over a batch, but this target cannot train it: it has one program for gradients and update. Train on "
                 "'cpu', 'cuda', 'reference' or a machine; compiled without a loss, it runs on this target with the running statistics."
             )
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
@@ -164,7 +163,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
     def _run(self, inputs: Mapping[str, Array], initial: Initial) -> tuple[dict[str, Array], dict[str, Moments]]:
-        """Run forward; return normalised values, or the moments of those that the engine measures."""
+        """Run forward; return the normalised values, and the moments that the engine measures itself."""
         if isinstance(self.engine, MeasuringEngine):
             return self.engine.measure(inputs, initial)
         return self.engine.forward(inputs, initial), {}
@@ -262,7 +261,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
 def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """Return mean and variance over `axes` in float64; reduced axes have length 1.
 
-    Distances from one of the float32 values are exact enough in float32 and are summed in float64, so values far from 0 lose no digits.
+    One of the values is subtracted from all of them before they are summed in float64, so values far from 0 lose no digits.
     """
     first = x[tuple(slice(1) if axis in axes else slice(None) for axis in range(x.ndim))]
     apart = x - first
@@ -274,7 +273,7 @@ def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _merged(moments: Moments, axes: tuple[int, ...]) -> tuple[Array, Array, int]:
-    """Return mean and variance over the `axes` of [T, B, *shape] from the moments of each value, and the number of values in a mean."""
+    """Combine the moments of each neuron; return mean and variance over `axes` of [T, B, *shape], and the number of values in a mean."""
     shared = tuple(axis - 2 for axis in axes if axis > 1)
     several = math.prod(moments.mean.shape[axis] for axis in shared)
     mean = moments.mean.mean(shared, keepdims=True)

@@ -70,7 +70,7 @@ class Ranks:
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
         self._compare(settings, repr(schedule).encode())
-        self._compare("the labels (each must get all samples, and runs its share of every batch)", _bytes(as_targets(labels)))
+        self._compare("the labels (each process must get all samples, and runs its share of every batch)", _bytes(as_targets(labels)))
         self._accept_leader()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
@@ -164,8 +164,8 @@ class Ranks:
         others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
         if others:
             raise RanksDifferError(
-                f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Give all "
-                f"processes the same, {_HELP}."
+                f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Make "
+                f"them equal in all processes, {_HELP}."
             )
 
     @contextmanager

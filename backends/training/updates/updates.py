@@ -74,16 +74,22 @@ class Updates:
         return whole if self.ranks is None else self.ranks.share(whole)
 
     def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
-        """Yield the samples of a batch, in parts or at once, and offer those of the next batch to the engine."""
+        """Yield the samples of a batch, in parts or at once, and offer the next batch to the engine."""
         mine = self._mine(batch)
         if self.accumulate > 1:
             yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
         elif len(mine):
-            known = self._ahead is not None and self._ahead[0] is batch
-            now = self._ahead[1] if self._ahead is not None and known else batch.part(mine)
-            following = upcoming() if accepts_next(self.engine) else None
-            theirs = () if following is None else self._mine(following)
-            self._ahead = None if following is None or not len(theirs) else (following, following.part(self._mine(following)))
-            if self._ahead is not None and accepts_next(self.engine):
-                self.engine.offer(*self._ahead[1])
+            offered, part = self._ahead or (None, None)
+            now = part if part is not None and offered is batch else batch.part(mine)
+            self._offer_next(upcoming)
             yield now
+
+    def _offer_next(self, upcoming: Upcoming) -> None:
+        """Offer the next batch to the engine, if the engine can receive its inputs while this batch runs."""
+        self._ahead = None
+        if not accepts_next(self.engine):
+            return
+        following = upcoming()
+        if following is not None and len(mine := self._mine(following)):
+            self._ahead = following, following.part(mine)
+            self.engine.offer(*self._ahead[1])

@@ -29,8 +29,8 @@ class CsvLog:
     ----------
     path
         Path of the file. Resumed training keeps the rows of earlier epochs; otherwise the first row replaces an existing file.
-    epochs
-        Number of finished epochs.
+    epochs, resumed
+        Number of finished epochs, and whether training is resumed.
     """
 
     def __init__(self, path: str | os.PathLike[str], epochs: int, resumed: bool) -> None:
@@ -76,7 +76,7 @@ class CsvLog:
                     raise LogError(f"{str(self.path)!r} is not the log of a training run; choose another file, or delete this one.")
                 return [{k: v for k, v in row.items() if k is not None} for row in reader if int(row["epoch"]) <= epochs]
         except (OSError, ValueError, TypeError, csv.Error) as error:
-            raise LogError(f"the log {str(self.path)!r} of the training that resumes cannot be read: {error}.") from None
+            raise LogError(f"the log {str(self.path)!r} of the resumed training run cannot be read: {error}.") from None
 
 
 class TensorBoardLog:
@@ -86,8 +86,8 @@ class TensorBoardLog:
     ----------
     folder
         Folder of the files.
-    updates
-        Number of finished updates; if training is resumed, entries of later updates are discarded.
+    updates, resumed
+        Number of finished updates, and whether training is resumed; entries of later updates are then discarded.
 
     Raises
     ------

@@ -18,7 +18,7 @@ MONITORS: Final = ("loss", "accuracy")
 class Stopping:
     """Rule for the best epoch and for early stopping.
 
-    It has no state: both follow from the validation results so far, which checkpoints store.
+    It has no state: each decision is computed from the validation results so far, which checkpoints store.
 
     Attributes
     ----------

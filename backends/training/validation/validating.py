@@ -28,7 +28,7 @@ Chunk: TypeAlias = tuple[Array, Array, Array]
 SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
 """Function from inputs by id, [T, B, *shape], to the mean spikes per sample in each layer, by label."""
 COUNTED: Final = 16
-"""Spikes are counted in this many samples (the first ones), which the NumPy reference runs again."""
+"""Number of samples, from the first, that the NumPy reference runs again to count spikes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Precisions of the compared engines below float32; an engine's mode names its precision.
 
-``tf32`` rounds factors of products to 11 significant bits, ``bfloat16`` and ``float16`` are formats of factors and results of products.
-Products sum in float32; states of neurons, parameters and moments are float32 in every precision.
+``tf32`` rounds the factors of products to 11 significant bits. ``bfloat16`` and ``float16`` are the formats of the factors and results of
+products, which are summed in float32. States of neurons, parameters and moments are float32 in every precision.
 """
 
 from __future__ import annotations

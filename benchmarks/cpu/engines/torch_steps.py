@@ -26,6 +26,7 @@ CHUNK = 10
 
 
 WARM_STEPS = 3
+"""Training steps before the capture of a CUDA graph."""
 
 
 def load() -> None:
@@ -40,7 +41,7 @@ def load() -> None:
 
 
 class TorchEngine(ABC):
-    """Layer by layer over whole sequences: all inputs are multiplied with the weights in one call, and only the recurrence is in a loop.
+    """An engine that computes layer by layer: one product for the inputs of all steps, then a loop over the steps for the neurons.
 
     Products below float32 are PyTorch's own: TF32 by its switches, 16 bits by autocast. States of the neurons stay float32.
 
@@ -79,7 +80,7 @@ class TorchEngine(ABC):
 
     @abstractmethod
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
-        """Return the neurons as functions of a few time steps; `wrap` compiles such a function, or leaves it."""
+        """Return the neurons as functions of a few time steps, passed through `wrap`, which compiles a function or returns it unchanged."""
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
         """Return the spikes of a layer from its currents, both [T, B, ...]."""
@@ -176,14 +177,14 @@ class TorchEngine(ABC):
         return self.parameters[name] if scale == 1.0 or self._short is not None else self.parameters[name] * scale
 
     def _currents(self, sums: torch.Tensor, scale: float) -> torch.Tensor:
-        """Scale the results of 16-bit products; the same kernel converts them to float32."""
+        """Scale the results of 16-bit products, and convert them to float32 in the same kernel."""
         if self._short is None or scale == 1.0:
             return sums
         return sums * torch.full((1,), scale, device=sums.device)
 
 
 def with_recurrence(current: torch.Tensor, spikes: torch.Tensor, recurrent: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Return a step's currents [B, n] with those of its recurrent weights [n, n]; the latter are multiplied by `scale`."""
+    """Return the currents [B, n] of a step, plus `scale` times the currents through the recurrent weights [n, n]."""
     if recurrent is None:
         return current
     if scale == 1.0:

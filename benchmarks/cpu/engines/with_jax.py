@@ -1,4 +1,4 @@
-"""JAX: lax.scan over time under jit, with the products of all inputs outside of the loop, and donated buffers."""
+"""JAX: lax.scan over time under jit, with donated buffers; the products of the inputs of all steps are computed before the loop."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ _spike.defvjp(_spike_forward, _spike_backward)
 
 
 def product(rows: jax.Array, weight: jax.Array, short: str | None) -> jax.Array:
-    """Return rows [..., in] times weight [out, in] as float32; `short`: the 16-bit format of factors and results, backward too."""
+    """Return rows [..., in] times weight [out, in] as float32.
+
+    `short` names the 16-bit format of the factors and results, also in the backward pass; None: float32.
+    """
     if short is None:
         return rows @ weight.T
     return (rows.astype(short) @ weight.astype(short).T).astype(jnp.float32)

@@ -17,7 +17,7 @@ VERSIONS = ("snntorch", "torch")
 
 
 class SnnTorchEngine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`; ``RLeaky`` would add a bias to the recurrent weights."""
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`; ``RLeaky`` is not used, because it adds a bias to the recurrent weights."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""

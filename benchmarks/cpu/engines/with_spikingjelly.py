@@ -52,7 +52,7 @@ class SpikingJellyEngine(TorchEngine):
         return wrap(lif), wrap(li)
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
-        """Use multi-step mode if possible; a compiled loop may be faster than its operators, which loop themselves on a CPU."""
+        """Use multi-step mode without recurrence, unless the loop over the steps is compiled, which may be faster on a CPU."""
         if recurrent is not None or self.compiled:
             return super().hidden(currents, recurrent)
         functional.reset_net(self._nodes)

@@ -1,4 +1,4 @@
-"""The figures in the order of the page, one per file."""
+"""All figures, in the order of the page; one module per figure or group of figures."""
 
 from __future__ import annotations
 
@@ -50,4 +50,3 @@ FIGURES: Final[tuple[Figure, ...]] = (
     population_codes.TIME,
     learning_curves.FIGURE,
 )
-"""All figures."""

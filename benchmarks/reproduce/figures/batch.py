@@ -1,4 +1,4 @@
-"""Throughput over the batch size, on one to four IPUs."""
+"""Figure: throughput over the batch size, on one to four IPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NET: Final = "shd-x{}-n2-a5-B{}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of each batch on each number of IPUs, in a quick run on one IPU only."""
+    """Return a row for each batch size and number of IPUs; in a quick run only for one IPU."""
     return tuple(plan_row(NET.format(x, b)) for x in ((1,) if quick else IPUS) for b in BATCHES)
 
 

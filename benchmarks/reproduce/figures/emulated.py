@@ -1,4 +1,4 @@
-"""Predicted and emulated cycles of small networks, with and without events."""
+"""Figure: predicted and emulated cycles of small networks, with and without events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def emulated_row(activity: float, *, dense: bool, chips: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of both programs at each activity, and on four chips at one activity."""
+    """Return a row for each program and activity on one chip, and for each program at one activity on four chips."""
     activities = QUICK if quick else ACTIVITIES
     one = [emulated_row(activity, dense=dense, chips=1) for activity in activities for dense in PROGRAMS]
     return (*one, *(emulated_row(QUICK[1], dense=dense, chips=4) for dense in PROGRAMS))

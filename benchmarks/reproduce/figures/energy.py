@@ -1,4 +1,8 @@
-"""Joules of a training step on an IPU, a GPU and a CPU: upper bounds by power, measured energies, and counts times energies at 45 nm."""
+"""Figure: joules of a training step on an IPU, a GPU and a CPU.
+
+Upper bounds are the power of a device times the time of a step. Other numbers are energies that a GPU's driver counted, or numbers of
+operations times their published energies at 45 nm.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return bounds from powers and times, and from counted products."""
+    """Return, for each network, upper bounds from power and time, and energies of counted products."""
     found = [point for net in ENERGY_NETS for point in (*_upper(net, results), *_counted(net, results))]
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Training steps on IPUs and GPUs, network by network: predicted and published steps of IPUs, measured steps of GPUs."""
+"""Figure: time of a training step on IPUs (predicted, published) and GPUs (predicted, measured), for several networks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return the difference from the prediction's conditions, or, without a prediction, from those of the network's other measurements."""
+    """Return how the conditions of a measured step (weights, data, activity) differ from those of the prediction, as text.
+
+    Without a prediction, they are compared with those of the network's first measurement.
+    """
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:
         return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))

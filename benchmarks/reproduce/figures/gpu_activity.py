@@ -1,4 +1,4 @@
-"""Throughput over the activity of hidden layers on an IPU and on GPUs, with the same weights and data for all."""
+"""Figure: throughput over the activity of hidden layers on an IPU and on GPUs, with the same weights and data for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.benchmarks.reproduce.gpu_steps import gpu_points, gpu_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
 NETS: Final = {workload.label: float(workload.name.removeprefix("h3-a")) for workload in CURVE}
-"""The networks, and the activity in % that they were made for."""
+"""The networks, and the activity in % for which their weights were scaled."""
 QUICK: Final = (1, 5, 20)
 BATCH: Final = CURVE[0].batch
 
@@ -42,7 +42,7 @@ def points(results: Results, measured: Sequence[MeasuredStep] | None = None) -> 
 
 
 def _counted(result: Mapping[str, Any], percent: float) -> float:
-    """Return the counted activity of the hidden layers in %, or the one that the network was made for."""
+    """Return the counted activity of the hidden layers in %; `percent` if it was not counted."""
     return _mean(Conditions.from_data(result["conditions"])) if "conditions" in result else percent
 
 

@@ -50,7 +50,7 @@ def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted
 MATRIX_RATE: Final = 16
 """float32 multiply-adds per tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
 BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound, predicted)"
-"""Label of the lower bound for dense float32 programs."""
+"""Label of the bound for dense float32 programs."""
 
 
 def dense_bound(net: str, x: float | str) -> Point:

@@ -1,4 +1,4 @@
-"""Headline ratios of the predictions if the coefficients of the cost model change by 30 %."""
+"""Figure: headline ratios of the predictions if coefficients of the cost model change by 30 %."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SHORTEST_S: Final = 15.0
 """A part is left out if less time remains."""
 NETS: Final = "w1-5,w2-5,w1-b1024-5,conv-3,w3-5,w1-ff-5,open-4096-5,open-4096-1,open-4096-20"
 PEERS: Final = "spikingjelly,torch,jax"
-"""The frameworks of which one was the fastest on each network (docs/explanation/gpu-bounds.md)."""
+"""Frameworks that were the fastest on some network (docs/explanation/gpu-bounds.md)."""
 NAMES: Final = {"spikingjelly": "SpikingJelly", "jax": "JAX", "norse": "Norse", "snntorch": "snnTorch", "spyx": "Spyx"}
 """Names of frameworks in figures; others are spelled as in the rows."""
 
@@ -60,7 +60,7 @@ class Part:
 
 
 def parts(out: Path, check: bool) -> tuple[Part, ...]:
-    """Return the parts in order; with `check`, those that the CPU can replace have small networks."""
+    """Return the parts in order; with `check`, benchmarks have a single small network."""
     python = (sys.executable,)
 
     def suite(name: str, nets: str, engines: str, seconds: float, *more: str) -> Part:

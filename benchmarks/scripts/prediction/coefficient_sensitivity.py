@@ -1,4 +1,4 @@
-"""Rankings and headline ratios when coefficients change by 30 %.
+"""Compute how rankings of strategies and headline ratios change if coefficients of the cost model change by 30 %.
 
     python benchmarks/scripts/prediction/coefficient_sensitivity.py --json FILE
 
@@ -6,9 +6,8 @@ Each group of coefficients of the cost model is raised and lowered, and every ne
 stored in FILE, one per line. A run computes only the missing ones and prints the tables; ``--tables`` only prints them. All times are
 predicted.
 
-The coefficients of all groups but one are numbers in the machine file. The last group, the cycles of vertices, needs no change to the
-codelets: multiplying the cycles of all vertices by f is the same as dividing all other costs of the machine by f and multiplying the time
-of the step by f.
+The coefficients of all groups are numbers in the machine file, except the cycles of vertices. To multiply these by f, the script divides
+all other costs of the machine by f, and multiplies the predicted time of the step by f.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 
 RANKED: Final = ("w1", "w1-ff", "shd-h2-a2.5", "nmnist-h2-a1", "dvs-conv", "clusters-10k")
+"""Networks for which the strategies are ranked."""
 STRATEGIES: Final = ("snnc", "linear", "random", "greedy", "metis")
 TIED: Final = 1e-3
 """Strategies share a rank if the relative difference of their step times is smaller."""

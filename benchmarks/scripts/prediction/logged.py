@@ -2,9 +2,10 @@
 
     python benchmarks/scripts/prediction/logged.py [--json FILE]
 
-For each net, the script prints the capacity K, the logged milliseconds, and the simulated events n0 and n1 of the hidden layers. It prints
-the predicted milliseconds at 6, 9 and 20 cycles per fragment for both clocks, and the ratio to the log at 9 cycles. Then it prints the same
-with full windows (n = K), the cycles of a time step by category, and the range of ratios. All times but the logged ones are predicted.
+For each net, the script prints the capacity K, the logged milliseconds, and for each hidden layer the simulated numbers of spikes (n0) and
+of neurons that receive a gradient (n1). It prints the predicted milliseconds at 6, 9 and 20 cycles per fragment for both clocks, and the
+ratio to the log at 9 cycles. Then it prints the same numbers with every capacity in use (n0 = n1 = K), the cycles of a time step by
+category, and the range of ratios. All times but the logged ones are predicted.
 """
 
 from __future__ import annotations

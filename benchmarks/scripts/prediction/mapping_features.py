@@ -2,7 +2,7 @@
 
 Every benchmark network is planned as usual, then with one feature disabled at a time. Cycles are predictions for a training step with
 its host transfers; the gain is the additional time without the feature, 0 % if the mapper does not choose it. ``misfit`` marks a network
-that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has a table with deleted features.
+that fits its machine only with the feature. docs/decisions/0028-mapping-features.md has the results, also those of deleted features.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LARGE: Final = {"w2-long": replace(benchmark("w2"), name="w2-long", steps=1000)}
 
 @dataclass(frozen=True)
 class Feature:
-    """An optional feature of the mapper, which offers it an alternative.
+    """An optional feature of the mapper: an alternative that it may choose.
 
     Attributes
     ----------
     function
         The function that offers the alternative, relative to ``snnc.compiler.tiles``.
     instead
-        Its replacement, which offers nothing.
+        Its replacement, which does not offer the alternative.
     nets
         Benchmark networks that can use it.
     """

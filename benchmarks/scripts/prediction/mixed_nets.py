@@ -1,4 +1,4 @@
-"""Networks to emulate, and the random ones with every kind of connection that prediction.py calls ``mixed:SEED``."""
+"""Random networks with every kind of connection, to compare predictions with the emulator; prediction.py calls them ``mixed:SEED``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare sparse networks without and with parts: predicted step time, and events between parts for each partitioner.
+"""Compare a sparse network whole and split into parts: predicted step time, and events between parts for each partitioner.
 
     python benchmarks/scripts/prediction/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25]
         [--parts 4,8] [--partitioners snnc,metis]

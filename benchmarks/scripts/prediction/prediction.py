@@ -1,8 +1,8 @@
 """Compare predicted and emulated cycles, phase by phase: ``python benchmarks/scripts/prediction/prediction.py [--json FILE] [NET ...]``.
 
-Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
-the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
-distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware.
+The networks are those of ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw further ones. The reference counts the events that
+the inputs cause. The network is mapped with these counts, emitted, and trained for two steps at learning rate 0 on the emulator. The second
+step is compared with the prediction, because the first one also distributes the weights. No number was measured on hardware.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import COUNTED, read_profile
 
 START: Final = r"copy constant\d+ to first_clock$"
-"""Pattern of the emulator's names of the two phases whose names in a plan end in ": start"."""
+"""Pattern of the emulator's names for the phases that a plan names ``…: start``; a step has two of them."""
 MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "variables": (("weights", "optimiser", "gradients", "history", "relays", "records"), ("variables",)),
     "exchange buffers": (("exchange",), ("exchange_buffers",)),
@@ -54,7 +54,7 @@ def compare(case: Case) -> dict[str, Any]:
 
 
 def row(plan: Plan, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the predicted and the emulated cost of one step; the latter is the difference of two profiles."""
+    """Return the predicted and the emulated cost of one step; the emulated cost is the difference of two profiles."""
     memory = {name: np.array(tiles) for name, tiles in after["per_tile"]["memory"].items()}
     # Variables and exchange buffers at the tile's peak.
     memory |= {name: np.array(after["per_tile"]["peak"][name]) for name in ("variables", "exchange_buffers", "total")}

@@ -1,4 +1,4 @@
-"""Networks whose predictions are compared with the emulator: the digits example, small ones of every kind, benchmarks, random ones."""
+"""Networks whose predictions are compared with the emulator: the digits example, small networks of every kind, benchmarks, random ones."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from snnc.errors import UnknownBenchmarkError
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "digits"
 Make = Callable[[snnc.Network], None]
+"""Function that adds inputs and layers to a network."""
 
 
 def small(tiles: int, chips: int = 1) -> Target:
@@ -158,8 +159,9 @@ SMALL: Final[Mapping[str, Callable[[], Case]]] = {
     "deep, one tile": lambda: made(deep("spikes", 60, 40, 30, 10), small(1), 20, 6),
     "adaptive, one to one": lambda: made(adaptive, small(48), 40, 16),
 }
+"""The digits example and small networks, by name."""
 BENCHMARKS: Final = (*names("logged"), "w1", "w1-ff", "dvs-conv", "nmnist-h3-a1", "shd-n4-b3-a5", "shd-n8-b2-a2.5")
-"""Benchmarks that the emulator runs in a minute or two; the others differ from these only in size."""
+"""Benchmarks that the emulator runs in a minute or two; other benchmarks differ only in size."""
 RANDOM: Final = 8
 """Random networks in the table; ``random:N`` names further ones."""
 

@@ -3,9 +3,9 @@
     python benchmarks/scripts/prediction/riscv_counts.py [--write]
 
 The script emits W1 for a gc200 and compiles its codelets (and, separately, the loops over columns that they call) for a 32-bit
-RISC-V core. It finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. An
-IPU's worker issues one bundle at a time, so both are issues of an in-order core. The numbers are counted on RISC-V, not on an IPU. The
-compiler is Debian's: ``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
+RISC-V core. It finds the loops in the machine code, and compares the instructions per trip with the coefficients of the loops. Both numbers
+count the issue slots of an in-order core, because an IPU's worker issues one bundle at a time. The compiler is Debian's:
+``apt-get install gcc-riscv64-unknown-elf``. ``--write`` writes the tables to docs/explanation/calibration.md.
 """
 
 from __future__ import annotations
@@ -58,10 +58,24 @@ Way: TypeAlias = Literal["both", "shortest", "longest", "more pairs"]
 
 @dataclass(frozen=True)
 class Match:
-    """Loops of a vertex, with the trips of each, and the location of their code.
+    """Loops of the cost model, and the compiled loop with which they are compared.
 
-    The code is the smallest loop of a function with instructions of a line that contains `text`; `trips` of its trips correspond to
-    those that the cost model counts.
+    Attributes
+    ----------
+    vertex
+        The vertex, a key of the result of :func:`loops_of`.
+    loops
+        Names of its loops in the cost model, with the number of trips of each.
+    function, text
+        The compiled loop is the smallest one, in the functions that match `function`, with instructions of a source line with `text`.
+    amounts
+        Quantities on which the cycles of a trip depend, by name.
+    paired, way
+        How instructions are counted, see :data:`Paired` and :data:`Way`.
+    note
+        Note in the table.
+    trips
+        Number of trips of the compiled loop that correspond to the trips in `loops`.
     """
 
     vertex: str
@@ -93,8 +107,11 @@ class Row:
 
 
 _FOUR: Final[Mapping[str, int]] = {"samples": 8, "count": 8, "outputs": 2, "unaligned": 0, "events": 1, "width": 1}
+"""Quantities of a loop over four pairs of columns."""
 _TWO: Final = {**_FOUR, "count": 4, "samples": 4}
+"""Quantities of a loop over two pairs of columns."""
 _ODD: Final = {**_FOUR, "count": 5}
+"""Quantities of a loop over two pairs of columns and a single one."""
 
 
 def _column_matches() -> Iterator[Match]:
@@ -251,7 +268,7 @@ def find(match: Match, source: str, code: Mapping[str, list[Instruction]]) -> Co
 
 
 def weigher(paired: Paired) -> dict[str, float]:
-    """Return the weights of the kinds of instructions, 0.5 for those that an IPU executes for two floats at once."""
+    """Return the weight of each kind of instruction: 0.5 if an IPU executes it for two floats at once."""
     arithmetic = 1.0 if paired == "no" else 0.5
     moved = 0.5 if paired in ("all", "loop") else 1.0
     other, slow = 0.5 if paired == "loop" else 1.0, 2 * SLOW if paired == "no" else SLOW

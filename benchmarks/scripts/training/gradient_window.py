@@ -40,18 +40,18 @@ def program(net: snnc.Network, surrogate: str, low: float | None, steps: int):
     )
 
 
-def flat_gradient(made, weights, x, y) -> np.ndarray:
+def flat_gradient(lowered, weights, x, y) -> np.ndarray:
     """Return all gradients as one vector, in double precision."""
-    engine = ReferenceEngine(made, np.float64)
+    engine = ReferenceEngine(lowered, np.float64)
     if weights is not None:
         engine.set_parameters(weights)
     _, found = engine.loss_and_gradients({"x0": x.astype(np.float64)}, y)
     return np.concatenate([found[name].ravel() for name in sorted(found)])
 
 
-def trained(made, data, epochs: int):
+def trained(lowered, data, epochs: int):
     """Train on the reference backend; return weights and test accuracy."""
-    engine = ReferenceEngine(made)
+    engine = ReferenceEngine(lowered)
     random = np.random.default_rng(SEED)
     for _ in range(epochs):
         order = random.permutation(len(data["x"]))
@@ -83,11 +83,11 @@ def main() -> None:
     print("|---|---|---|---|---|")
     dense = [flat_gradient(program(net, chosen.surrogate, None, steps), w, x, y) for w in (None, weights)]
     for low in LOWS:
-        made = program(net, chosen.surrogate, low, steps)
-        seen = measure_activity(made, {"x0": x.astype(np.float32)}, "digits")
+        lowered = program(net, chosen.surrogate, low, steps)
+        seen = measure_activity(lowered, {"x0": x.astype(np.float32)}, "digits")
         share = f"{100 * np.mean(list(seen.support.values())):.0f} %" if seen.support else "all"
-        errors = [compared(flat_gradient(made, w, x, y), d) for w, d in zip((None, weights), dense, strict=True)]
-        _, accuracy = trained(made, data, chosen.epochs)
+        errors = [compared(flat_gradient(lowered, w, x, y), d) for w, d in zip((None, weights), dense, strict=True)]
+        _, accuracy = trained(lowered, data, chosen.epochs)
         print(f"| {'none' if low is None else f'> {low:g}'} | {share} | {' | '.join(errors)} | {100 * accuracy:.1f} % |", flush=True)
 
 

@@ -1,9 +1,10 @@
 """Compare a population-coded network in float16 and float32: learning curves, memory and predicted time, as Markdown tables and a picture.
 
 ``python benchmarks/scripts/training/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the
-tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons,
-with eight output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each
-precision, from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
+tables of the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons
+and eight output neurons per class; a fixed readout sums the spikes of each class. The reference trains it on the digits of
+``examples/digits`` in each precision, with the same initial weights and the same order of samples. Memory and time are predicted by plans
+for a gc200, with the counted spikes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Way:
-    """The numbers stored as float16; with float16 deltas, the loss is scaled."""
+    """A choice of values to store as float16; with float16 deltas, the loss is scaled."""
 
     half: HalfNumbers | None = None
 
@@ -139,7 +140,7 @@ def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, m
 def size_table(machine: str, inputs: int, hidden: int) -> str:
     """Return a table of memory and time of each choice on a machine, for a network with inputs that fire in a tenth of the steps.
 
-    Each column of bytes has the sum over all tiles in the superstep in which this sum is largest.
+    Each column of bytes is a sum over all tiles, in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
     kinds = " | ".join(f"{name} KiB" for name in head)

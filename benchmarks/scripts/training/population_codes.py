@@ -1,7 +1,7 @@
 """Train population codes with short sequences: ``python benchmarks/scripts/training/population_codes.py``.
 
-The script follows Sun et al. 2022 (arXiv 2211.10725, "population codes"): images are constant values over T steps, the score of a class is
-the number of spikes of a group of output neurons, and with more neurons per class fewer steps suffice, down to one. The images are
+The script follows Sun et al. 2022 (arXiv 2211.10725, "population codes"). Images are constant values over T steps, and the score of a class
+is the number of spikes of a group of output neurons. With more neurons per class, fewer steps suffice, down to one. The images are
 synthetic pen strokes of ten kinds, 34 x 34 pixels of two polarities. The networks are trained on the CPU with the cross entropy of
 the counts. The script prints the test accuracy, mean and range over seeds, and the median time of an update, as a Markdown table.
 """

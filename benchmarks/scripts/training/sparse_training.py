@@ -26,15 +26,22 @@ STEPS, BATCH, TEST = 50, 48, 480
 HIDDEN = ("hidden1", "hidden2", "hidden3")
 COLOURS = ("#222222", "#1b6ca8", "#2a9d5c", "#d07a1c", "#b3263b", "#8a5fb0")
 WIDE, NARROW = -99.0, -0.1
-"""Lower ends of the gradient window. The wide one, which is compiled in, excludes no neuron; it is set because with a window, dropped
-spikes receive no gradient, as in the published code."""
+"""Lower ends of the gradient window, at the start and at the end of the schedule. The program is compiled with the wide one, which excludes
+no neuron: with any window, dropped spikes receive no gradient, as in the published code."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """Settings of a training: a capacity of `share` of a hidden layer; `schedule`: the window moves as published, else it is narrow.
+    """Settings of a training.
 
-    Initial weights are fluctuation-driven or, if `fluctuating` is false, those of PyTorch.
+    Attributes
+    ----------
+    share
+        Capacity of each hidden layer, as a share of its neurons; None: no capacity.
+    schedule
+        Whether the second threshold moves as published; otherwise it is at its final value from the start.
+    fluctuating
+        Whether initial weights are fluctuation-driven; otherwise they are PyTorch's.
     """
 
     share: float | None = None

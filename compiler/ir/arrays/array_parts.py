@@ -33,11 +33,11 @@ def part_of(name: str) -> tuple[str, Index] | None:
     >>> part_of("state[1]")
     ('state', (1,))
     """
-    found = _PART.fullmatch(name)
-    entries = [_ENTRY.fullmatch(e.strip()) for e in found[2].split(",")] if found else []
-    if found is None or None in entries:
+    match = _PART.fullmatch(name)
+    entries = [_ENTRY.fullmatch(e.strip()) for e in match[2].split(",")] if match else []
+    if match is None or None in entries:
         return None
-    return found[1], tuple(int(e[1]) if e[1] else slice(_bound(e[2]), _bound(e[3])) for e in entries if e is not None)
+    return match[1], tuple(int(e[1]) if e[1] else slice(_bound(e[2]), _bound(e[3])) for e in entries if e is not None)
 
 
 def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
@@ -68,14 +68,14 @@ def split_into_parts(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) 
     """Replace each array whose parts are among `names` with these parts; an array that lacks any of them is unchanged."""
     names = list(names)
     known, parts = set(names), arrays_with_parts(names)
-    found: dict[str, npt.ArrayLike] = {}
+    result: dict[str, npt.ArrayLike] = {}
     for name, array in arrays.items():
         pieces = {} if name in known else {p: read_part(array, p) for p in parts.get(name, ())}
         if pieces and all(p is not None for p in pieces.values()):
-            found |= {p: a for p, a in pieces.items() if a is not None and p not in arrays}
+            result |= {p: a for p, a in pieces.items() if a is not None and p not in arrays}
         else:
-            found[name] = array
-    return found
+            result[name] = array
+    return result
 
 
 def _text(entry: int | slice) -> str:

@@ -200,25 +200,25 @@ def _cached_map(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> In
     return _sorted(_reordered(_map(op, sizes), before, sizes.order))
 
 
-def _reordered(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
+def _reordered(entries: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
     """Renumber values by their positions in the orders; the source of biases remains the last."""
     if before is not None:
-        found = replace(found, source=np.append(before.places(), found.inputs)[found.source])
-    return found if after is None else replace(found, target=after.places()[found.target])
+        entries = replace(entries, source=np.append(before.places(), entries.inputs)[entries.source])
+    return entries if after is None else replace(entries, target=after.places()[entries.target])
 
 
-def _sorted(found: IndexedMap) -> IndexedMap:
-    order = np.lexsort((found.target, found.source))
-    return replace(found, source=found.source[order], target=found.target[order], weight=found.weight[order])
+def _sorted(entries: IndexedMap) -> IndexedMap:
+    order = np.lexsort((entries.target, entries.source))
+    return replace(entries, source=entries.source[order], target=entries.target[order], weight=entries.weight[order])
 
 
-def _with_bias(found: IndexedMap, size: int, each: Ints) -> IndexedMap:
+def _with_bias(entries: IndexedMap, size: int, each: Ints) -> IndexedMap:
     """Add a bias entry for every target; `each` is the index of its bias element."""
     return replace(
-        found,
-        source=np.concatenate([found.source, np.full(len(each), found.inputs)]),
-        target=np.concatenate([found.target, np.arange(len(each))]),
-        weight=np.concatenate([found.weight, found.weights + each]),
+        entries,
+        source=np.concatenate([entries.source, np.full(len(each), entries.inputs)]),
+        target=np.concatenate([entries.target, np.arange(len(each))]),
+        weight=np.concatenate([entries.weight, entries.weights + each]),
         biases=size,
     )
 
@@ -252,6 +252,7 @@ def _sparse(op: SparseProduct, sizes: _Sizes) -> IndexedMap:
 
 @_map.register
 def _convolution(op: Convolve, sizes: _Sizes) -> IndexedMap:
+    """Return the map of a convolution, with one bias for each channel."""
     positions = math.prod(op.windows.output)
     channels = sizes.outputs // positions
     grain = sizes.order.grain if sizes.order is not None and sizes.order.channels == channels else 1
@@ -287,6 +288,7 @@ def _elements(given: Shape | None, shape: Shape) -> Ints:
 
 @_map.register
 def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
+    """Return the map of a sum, mean or maximum over axes."""
     results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":

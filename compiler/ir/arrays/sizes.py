@@ -37,6 +37,11 @@ def check_size(shape: Shape, what: str) -> None:
         )
 
 
+def machine_memory() -> int:
+    """Return the memory of this machine in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def check_memory(numbers: int, what: str) -> None:
     """Check that arrays of 32-bit numbers, which are created via 64-bit numbers, fit in the memory of this machine.
 
@@ -45,9 +50,9 @@ def check_memory(numbers: int, what: str) -> None:
     TooLargeError
         The numbers do not fit.
     """
-    needed, there = 12 * numbers, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
+    needed, available = 12 * numbers, machine_memory()
+    if needed > available:
         raise TooLargeError(
             f"{what} has {numbers:,} numbers, which need {needed / 2**30:,.1f} GiB while they are created; this machine has "
-            f"{there / 2**30:.1f} GiB."
+            f"{available / 2**30:.1f} GiB."
         )

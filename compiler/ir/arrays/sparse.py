@@ -85,6 +85,7 @@ def check_pattern(name: str, operation: Sparse) -> None:
 
 
 def _check_indices(name: str, pattern: Pattern, inputs: int) -> None:
+    """Check that all columns exist, and that those of a row are ascending and distinct."""
     indices, rows = pattern.indices, pattern.rows
     outside = np.flatnonzero((indices < 0) | (indices >= inputs))
     if outside.size:

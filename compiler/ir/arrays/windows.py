@@ -56,14 +56,14 @@ class Windows:
 
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
         """Return the number of taps that read the input (or, with `count_padding`, the padded input), by dimension and window."""
-        found = []
+        taps = []
         for n, k, s, (before, after), d, count in zip(
             self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
         ):
             first, last = (-before, n + after) if count_padding else (0, n)
             position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
-            found.append(((position >= first) & (position < last)).sum(axis=1))
-        return tuple(found)
+            taps.append(((position >= first) & (position < last)).sum(axis=1))
+        return tuple(taps)
 
 
 def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil: bool) -> int:
@@ -123,20 +123,21 @@ def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
 
 
 def _numbers(name: str, what: str, values: Iterable[int], like: tuple[int, ...]) -> tuple[int, ...]:
-    found = tuple(int(v) for v in values)
-    if len(found) != len(like) or min(found) < 1:
-        raise WindowError(f"the {what} of {name!r} is {found}; give {len(like)} numbers of 1 or more.")
-    return found
+    numbers = tuple(int(v) for v in values)
+    if len(numbers) != len(like) or min(numbers) < 1:
+        raise WindowError(f"the {what} of {name!r} is {numbers}; give {len(like)} numbers of 1 or more.")
+    return numbers
 
 
 def _pairs(name: str, padding: tuple[tuple[int, int], ...], dimensions: int) -> tuple[tuple[int, int], ...]:
-    found = padding or ((0, 0),) * dimensions
-    if len(found) != dimensions or any(len(pair) != 2 or min(pair) < 0 for pair in found):
-        raise WindowError(f"the padding of {name!r} is {found}; give {dimensions} pairs (before, after) of 0 or more.")
-    return tuple((int(before), int(after)) for before, after in found)
+    pairs = padding or ((0, 0),) * dimensions
+    if len(pairs) != dimensions or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise WindowError(f"the padding of {name!r} is {pairs}; give {dimensions} pairs (before, after) of 0 or more.")
+    return tuple((int(before), int(after)) for before, after in pairs)
 
 
 def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
+    """Check that the groups divide the output channels, and that the weight fits the channels of the input."""
     outputs, inputs = operation.weight.shape[:2]
     groups = operation.groups
     if groups < 1 or outputs % groups:

@@ -2,14 +2,14 @@
 
 v is the membrane potential, f the model's update of it, r the spike that resets, and R the value after a reset:
 
-=================  =========================================  ========================================
-`reset`            delayed: r of the previous step            immediate: r of this step, after firing
-=================  =========================================  ========================================
-"subtract"         v' = f(v) - r threshold                    v' = f(v) - r threshold
-"zero"             v' = f((1-r) v), or (1-r) f(v)             v' = (1-r) f(v)
-"value"            v' = f((1-r) v + r R), or with f outside   v' = (1-r) f(v) + r R
-"none"             v' = f(v)                                  v' = f(v)
-=================  =========================================  ========================================
+=================  ============================================  ========================================
+`reset`            delayed: r of the previous step               immediate: r of this step, after firing
+=================  ============================================  ========================================
+"subtract"         v' = f(v) - r threshold                       v' = f(v) - r threshold
+"zero"             v' = f((1-r) v), or (1-r) f(v)                v' = (1-r) f(v)
+"value"            v' = f((1-r) v + r R), or (1-r) f(v) + r R    v' = (1-r) f(v) + r R
+"none"             v' = f(v)                                     v' = f(v)
+=================  ============================================  ========================================
 
 The first delayed form keeps the current that arrives with the reset (`input_kept`); the second form discards it.
 """
@@ -85,6 +85,7 @@ class Firing:
         return f"{before}s = {self.spike(membrane)}\n{membrane} = {after}"
 
     def _delayed(self, update: Update, membrane: str) -> str:
+        """Return the equation that updates and resets the membrane by the spike ``r`` of the previous step."""
         if self.reset == "subtract":
             return f"{membrane} = {update(membrane)} - r*threshold"
         value = " + r*v_reset" if self.reset == "value" else ""
@@ -94,6 +95,7 @@ class Firing:
         return f"{membrane} = {update(kept)}"
 
     def _immediate(self, membrane: str, spike: str, *, taken_off: bool = False) -> str:
+        """Return the text of the membrane after a reset by `spike`; with `taken_off`, a reset to 0 is written as a subtraction."""
         if self.reset == "subtract":
             return f"{membrane} - {spike}*threshold"
         if taken_off:

@@ -1,11 +1,11 @@
-"""Baselines for snnc's placement: other ways to assign neurons to tiles, priced by the same model.
+"""Baselines for snnc's placement: other ways to assign neurons to tiles, priced by the same cost model.
 
 ========  ==============================================================================================================
 linear    neurons spread evenly and in order over all tiles: either layer by layer, as Poplar's ``mapTensorLinearly`` does,
           or all layers in sequence
 random    neurons assigned to tiles at random (seeded), the same number to each: one by one, or in runs
 metis     the graph partitioner METIS alone: nodes are runs of neurons weighted by work, edges are bytes per step, parts are tiles
-greedy    the same graph with a greedy partition instead of METIS, for machines without pymetis
+greedy    the graph of ``metis``, partitioned greedily; needs no pymetis
 ========  ==============================================================================================================
 
 No baseline replicates a layer, and each may use all tiles. If a baseline has two forms, both are priced and the faster one counts.

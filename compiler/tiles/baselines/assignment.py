@@ -12,7 +12,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints, neurons_per_tile
 
 @dataclass(frozen=True, eq=False)
 class LayerShare:
-    """Neurons of one layer on tiles: `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
+    """Number of `neurons` of one layer on each of `tiles`, which are in ascending order; every tile has at least one neuron.
 
     Neurons of a layer are interchangeable, so the neurons of a tile get consecutive numbers.
     """
@@ -32,12 +32,12 @@ def share(tile_of_neuron: Ints) -> LayerShare:
 
 
 def split_layers(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Assignment:
-    """Split the tiles of all neurons, ordered by layer, into one share per layer."""
+    """Return the share of each layer; `tile_of_neuron` lists the neurons of all layers, layer by layer."""
     return tuple(share(part) for part in np.split(tile_of_neuron, np.cumsum(sizes)[:-1]))
 
 
 def each_layer(sizes: tuple[int, ...], tiles: int) -> Assignment:
-    """Spread each layer separately, from tile 0 on; a layer with fewer neurons than tiles uses one tile per neuron."""
+    """Spread each layer evenly over all tiles; a layer with fewer neurons than tiles uses one tile per neuron, from tile 0 on."""
     return tuple(LayerShare(np.arange(min(n, tiles), dtype=np.int64), neurons_per_tile(n, min(n, tiles))) for n in sizes)
 
 

@@ -1,4 +1,4 @@
-"""Baselines by name, and their placements."""
+"""Names of the baselines, and the placements that they choose."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_strategy(strategy: str) -> None:
 
 
 def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Assignment]:
-    """Yield the forms of a baseline on `tiles` tiles, each an assignment to be priced.
+    """Yield the assignments of a baseline to `tiles` tiles: one, or two if the baseline has two forms.
 
     Raises
     ------
@@ -75,21 +75,21 @@ def place(problem: MappingProblem, assignment: Assignment) -> Placement:
 
 
 def _works(problem: MappingProblem) -> tuple[float, ...]:
-    """Return the worker cycles per neuron and step, by layer, on a tile with one neuron per worker."""
+    """Return the worker cycles per neuron and step for each layer, on a tile with one neuron per worker."""
     workers = problem.target.workers
     whole = Cut(1, workers)
     return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
 
 
 def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
-    """Return the bytes of ids (or values) sent forward and of deltas sent back, spread over the pairs of neurons that they connect."""
+    """Return the traffic between layers per pair of neurons: ids (or values) sent forward, and deltas sent back."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
-    found = []
+    flows = []
     for link in problem.network.links:
         if link.source.external or link.source.owner == link.target:
             continue
         bus = problem.bus[problem.bus_of[link.id]]
         forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
         backward = 4.0 * link.outputs if link.input_gradient else 0.0
-        found.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
-    return tuple(found)
+        flows.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
+    return tuple(flows)

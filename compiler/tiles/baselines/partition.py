@@ -19,12 +19,12 @@ MAX_EDGES: Final = 4_000_000
 NODES_PER_TILE: Final = 4
 """Number of runs per tile, unless there are too few neurons or too many edges."""
 UNITS: Final = 1000
-"""Work of an average node in the integer weights of the partitioner."""
+"""Integer weight of a node with average work, and of the edge with the most bytes."""
 
 
 @dataclass(frozen=True)
 class NeuronFlow:
-    """Traffic between two layers: `size` is the bytes per step, forward and backward, between a neuron of each."""
+    """Traffic from layer `source` to layer `target` and back: `size` is the bytes per step for one neuron of each."""
 
     source: int
     target: int
@@ -33,7 +33,7 @@ class NeuronFlow:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The nodes of the graph, which are runs of neurons: the `layer` of each, its number of `neurons`, and its `work`."""
+    """Nodes of the graph, each a run of neurons: its `layer`, its number of `neurons`, and its `work`."""
 
     layer: Ints
     neurons: Ints
@@ -41,7 +41,7 @@ class Runs:
 
 
 def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int) -> Runs:
-    """Cut layers into runs: about :data:`NODES_PER_TILE` for each tile, fewer if a graph would exceed :data:`MAX_EDGES`."""
+    """Cut layers into about :data:`NODES_PER_TILE` runs per tile, or fewer if the graph would have more than :data:`MAX_EDGES` edges."""
     length = max(1.0, sum(sizes) / (NODES_PER_TILE * tiles))
     while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MAX_EDGES:
         length *= 1.25
@@ -70,12 +70,12 @@ def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, I
     if not flows:
         return np.zeros(nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     one_way = coo_array((np.concatenate(sizes), (np.concatenate(sources), np.concatenate(targets))), shape=(nodes, nodes)).tocsr()
-    both = (one_way + one_way.T).tocsr()
-    both.setdiag(0)
-    both.eliminate_zeros()
-    scale = UNITS / max(float(both.data.max(initial=0.0)), 1e-12)
-    weights = np.maximum(np.rint(both.data * scale), 1).astype(np.int64)
-    return both.indptr.astype(np.int64), both.indices.astype(np.int64), weights
+    symmetric = (one_way + one_way.T).tocsr()
+    symmetric.setdiag(0)
+    symmetric.eliminate_zeros()
+    scale = UNITS / max(float(symmetric.data.max(initial=0.0)), 1e-12)
+    weights = np.maximum(np.rint(symmetric.data * scale), 1).astype(np.int64)
+    return symmetric.indptr.astype(np.int64), symmetric.indices.astype(np.int64), weights
 
 
 def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Assignment:
@@ -115,7 +115,7 @@ def has_metis() -> bool:
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
-    """Cut the sequence of nodes into chips of equal work; on a chip, assign each node, largest first, to the least loaded tile."""
+    """Divide the nodes, in order, into parts of equal work, one per chip. Largest first, give them to its least loaded tile."""
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
     chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)

@@ -1,1 +1,1 @@
-"""Blocks (the neurons and samples that one worker processes), and ranges of tiles with the blocks of a population."""
+"""Blocks (the neurons and samples that one worker processes), and the tiles that run the blocks of a population."""

@@ -35,9 +35,9 @@ def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool 
     step = sample_step(samples, shares, paired=cut.paired)
     for columns, wide in _parts(neurons, groups):
         for count, many in _parts(samples // step, shares):
-            found = BlockShape(columns, step * count, wide * many)
-            if (found.number > 0).any():
-                yield found
+            shape = BlockShape(columns, step * count, wide * many)
+            if (shape.number > 0).any():
+                yield shape
 
 
 def _parts(total: Ints, parts: Ints) -> Iterator[tuple[Ints, Ints]]:

@@ -15,19 +15,19 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_grou
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MAX_CODES: Final = 1 << 62
-"""Largest number that may encode a row of numbers in 64 bits."""
+"""Maximum number of codes: the code of a row is a 64-bit integer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All blocks of a population, and the sizes of their kinds.
+    """All blocks of a population, and the properties of each kind of block.
 
     Attributes
     ----------
     place, kind
-        Of each block: the index of its tile among the tiles of the population, and its kind.
+        For each block: the index of its tile among the tiles of the population, and its kind.
     columns
-        Number of neurons of a block. This array and all arrays below have one element for each kind.
+        Number of neurons of a block. This array and all arrays below have one element per kind.
     first, samples
         Samples ``[first, first + samples)`` of a block.
     of_tile
@@ -51,7 +51,7 @@ class Blocks:
 def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
     """Cut a population into blocks; :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` describes the cut of the samples.
 
-    With `distinct_groups`, every column group has its own kind.
+    With `distinct_groups`, every column group has its own kind. With `pairs`, every block has at least two samples.
     """
     parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups, pairs=pairs))
     place = np.concatenate([place for place, _ in parts])
@@ -61,9 +61,9 @@ def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: b
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the index of one instance of each distinct row, in ascending order, and for each row its index among the distinct rows.
+    """Number the distinct rows in ascending order; return the index of one instance of each, and the number of every row.
 
-    The numbers are at least 0. The result is that of ``np.unique(axis=0)``, but this function sorts a single code per row.
+    For numbers that are not negative. Faster than ``np.unique(axis=0)``, because it sorts one integer code per row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
@@ -76,12 +76,12 @@ def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_key(where: TileRange) -> tuple[object, ...]:
-    """Return the properties of a range that determine its blocks, except for its tiles."""
+    """Return a key that is equal for ranges that are cut into equal blocks."""
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 
 def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the tiles and the six sizes of blocks (`columns` to `odd` of :class:`Blocks`), once per number of samples of a replica."""
+    """Yield the places and the six properties (`columns` to `odd` of :class:`Blocks`) of all blocks, grouped by samples per replica."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
@@ -93,7 +93,7 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
-    """Return the tile of each block of a replica, counted within the replica, and the six sizes of each block."""
+    """Return the tile of each block of a replica, counted within the replica, and the six properties of each block."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares
@@ -101,8 +101,8 @@ def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups
     within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)
     group, share = within // shares[tile], within % shares[tile]
     columns = where.neurons[tile] // groups[tile] + (group < where.neurons[tile] % groups[tile])
-    twos = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
-    each, larger = (samples // twos) // shares[tile], (samples // twos) % shares[tile]
-    first, count = twos * (share * each + np.minimum(share, larger)), twos * (each + (share < larger))
+    step = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
+    size, larger = (samples // step) // shares[tile], (samples // step) % shares[tile]
+    first, count = step * (share * size + np.minimum(share, larger)), step * (size + (share < larger))
     index = (np.cumsum(groups) - groups)[tile] + group if distinct_groups else np.zeros_like(tile)
     return tile, np.stack([columns, first, count, np.full_like(tile, samples), index, first % 2], axis=1)

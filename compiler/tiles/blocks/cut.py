@@ -1,4 +1,8 @@
-"""How a population is cut into replicas and column groups, independent of the number of tiles."""
+"""The cut of a population into replicas and column groups, independent of the number of tiles.
+
+A replica is a copy of the population on separate tiles, for a share of the batch. The neurons of a tile (columns of the weight matrix) are
+divided into column groups.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +40,17 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts as arrays [cuts, 1]; results computed with these arrays are [cuts, numbers of neurons]."""
+    """Several cuts as arrays [cuts, 1]; with an array of numbers of neurons, results have the shape [cuts, numbers of neurons]."""
 
     replicas: Ints
     columns: Ints
     paired: Any
 
     @classmethod
-    def of(cls, some: Sequence[Cut]) -> Cuts:
+    def of(cls, cuts: Sequence[Cut]) -> Cuts:
         """Stack cuts, one per row."""
-        replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
-        return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in cuts], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in cuts]))
 
     def samples(self, batch: int) -> Ints:
         """Return the maximum number of samples on a tile, for each cut."""

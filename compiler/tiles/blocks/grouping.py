@@ -1,8 +1,8 @@
 """Distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
-groups (at most one per sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
-events, at the price of one private weight gradient for each sample group. All functions take numbers or NumPy arrays.
+groups (at most one per sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples. Events
+are then cheap, but each sample group stores its own weight gradient. All functions accept numbers or NumPy arrays.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def column_groups(neurons: Any, limit: Any) -> Ints:
 
 
 def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
-    """Return the sample groups per column group of a tile with `neurons` and `samples`; with `pairs`, each has two samples or more."""
+    """Return the sample groups per column group of a tile; with `pairs`, every sample group has at least two samples."""
     most = samples // 2 if pairs else samples
     found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
     return found
 
 
 def column_limits(workers: int) -> tuple[int, ...]:
-    """Return the limits on column groups that give every worker a block: the divisors of `workers`, the largest first."""
+    """Return the limits on column groups that give every worker a block: the divisors of `workers`, in descending order."""
     return tuple(n for n in range(workers, 0, -1) if workers % n == 0)
 
 
 def even_neurons(neurons: Any, limit: Any) -> Ints:
-    """Return the neurons of a tile, each column group rounded up to an even number, so that 16-bit values fill whole words."""
+    """Return the neurons of a tile if each column group is padded to an even number, so that 16-bit values fill whole words."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
@@ -55,7 +55,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def mask_units(neurons: Any, limit: Any) -> Ints:
-    """Return the mask units (of 32 neurons) per sample on a tile with `neurons`; every column group has as many as the largest one."""
+    """Return the mask units (each for 32 neurons) per sample on a tile; every column group has as many as the largest group."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
@@ -65,13 +65,14 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, support: bool) -> Any:
     """Return the 32-bit words of a mask unit if the largest column group has `count` neurons.
 
-    A neuron has one bit; with `support` it has a second one, in the other half of the same word if the group has at most 16 neurons.
+    A neuron has one bit for its spike. With `support`, it has another bit for the support of its surrogate. If the group has at most 16
+    neurons, one word contains both bits.
     """
     return 1 + (np.asarray(count) > 16) * support
 
 
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
-    """Return the 32-bit words of mask bits per sample on a tile with `neurons`, the fullest tile of its population."""
+    """Return the 32-bit words of masks per sample; `neurons` is the largest number of neurons on a tile of the population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found
@@ -88,10 +89,10 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`; pairs of samples, which one aligned load reads, stay together.
+    """Cut the samples of a tile into `parts`, and keep pairs of samples together, because one aligned load reads a pair.
 
-    Pairs are cut if the number of samples is odd, or if a part would otherwise be empty. Without `paired`, pairs are also cut if that
-    makes the largest part smaller.
+    Pairs are split if the number of samples is odd, or if a part would otherwise be empty. Without `paired`, pairs are also split if
+    that makes the largest part smaller.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
@@ -112,6 +113,6 @@ def largest_share(samples: Any, parts: Any, *, paired: Any) -> Any:
 
 
 def neurons_per_tile(neurons: int, tiles: int) -> Ints:
-    """Return the neurons of each of `tiles` tiles that share a population, the larger shares first."""
+    """Spread `neurons` evenly over `tiles` tiles; return the number on each tile, the larger numbers first."""
     size, larger = divmod(neurons, tiles)
     return size + (np.arange(tiles) < larger).astype(np.int64)

@@ -1,4 +1,7 @@
-"""Tiles of a population's replicas, with the neurons and samples on each."""
+"""The tiles that run a population, with the neurons and samples on each.
+
+A replica is a copy of the population on separate tiles, for a share of the batch.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 
 @dataclass(frozen=True, eq=False)
 class TileRange:
-    """Tiles of a population, with their neurons and samples.
+    """Tiles of all replicas of a population, with their neurons and samples.
 
     Replica r processes all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``. All replicas cut
     the neurons in the same way.
@@ -84,7 +87,7 @@ class TileRange:
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
-        """First tiles, first samples and ends of the samples of all replicas."""
+        """First tile, first sample and end of the samples of each replica."""
         first = np.array([first for first, _ in self.samples], dtype=np.int64)
         counts = np.array([count for _, count in self.samples], dtype=np.int64)
         return np.asarray(self.starts, dtype=np.int64), first, first + counts
@@ -97,7 +100,7 @@ class TileRange:
         return np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
-        """Return the number of windows that each tile of the population reads; windows have samples ``[first, stop)``, in order."""
+        """Return the number of windows that each tile reads; window i contains the samples ``[first[i], stop[i])``."""
         _, begin, end = self._order
         found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
         return np.repeat(found, self.width)
@@ -107,7 +110,7 @@ class TileRange:
         return int(np.searchsorted(self._order[2], sample, side="right"))
 
     def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
-        """Repeat all replicas, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
+        """Return `times` copies of all replicas; each copy is shifted by `tiles` and processes the next `batch` samples."""
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
         return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)

@@ -1,1 +1,1 @@
-"""The vertices of a network's populations and relays: their classes, loops and code."""
+"""Vertices of populations and of their relays: classes, loops and code."""

@@ -1,4 +1,7 @@
-"""Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read."""
+"""Code of a population's blocks: the kernel assignments that the emitted vertices contain, and the names that they read.
+
+A block is the neurons and samples that one worker of a tile processes. A vertex is an instance of a C++ class of the emitted program.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedParameter
 
 @dataclass(frozen=True)
 class BlockCode:
-    """Assignments that compute results, in order, and `reads`: the names that the assignments or the results read but do not assign."""
+    """Assignments in order, and `reads`: the names that they use, or that are results, but that no assignment defines."""
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]

@@ -1,4 +1,8 @@
-"""Codelets of a population's blocks: their classes, and the number of vertices of each class."""
+"""Codelets that run the blocks of a population, and the number of vertices of each codelet.
+
+A block is the neurons and samples that one worker of a tile processes. A codelet is a C++ class of the emitted program, and a vertex an
+instance of it on a tile.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +38,15 @@ FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """Return the form that tables have in nearly every placement; the form differs only if a cut shortens all runs to single values."""
+    """Return the form that tables have in nearly every placement.
+
+    In the other placements, the cut of the population shortens all runs to single values.
+    """
     return link.estimated_form
 
 
 def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> Iterator[tuple[VertexSpec, int]]:
-    """Yield every class of vertices of a block of `layer`, with its number of vertices per block."""
+    """Yield every class of vertices of `layer`, with the number of its vertices per block."""
     links, costs = block_links(problem, layer, form), problem.costs
     saved, supports = problem.training and layer.gradient, supported_outputs(layer, problem.windowed)
     code = forward_code(layer, supports, saved=saved)
@@ -69,11 +76,12 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
 
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
-    """Return the loops of a vertex of a block of `layer`, grouped by link and purpose; they do not depend on the form of its tables."""
+    """Return the loops of a vertex of `layer`, grouped by link and purpose; they cover all forms of tables."""
     return problem.memo.get(("loops", name, layer.id), lambda: LoopsByPlace(_loops(problem, layer, name)))
 
 
 def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
+    """Return the loops of the vertex `name` of a population's blocks."""
     links, cost = block_links(problem, layer, None), problem.costs[f"{name}.{layer.id}"]
     if name == "source_gradient":
         return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
@@ -84,7 +92,7 @@ def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]
 
 
 def block_links(problem: MappingProblem, layer: Layer, form: FormOf | None = estimated_form) -> list[BlockLink]:
-    """Return all connections into `layer`, with the properties that the vertices of its blocks depend on."""
+    """Return all connections into `layer`, with the properties that determine the code of its vertices."""
     limited, limited_back = ({bus.id for bus in problem.limited(backward=backward)} for backward in (False, True))
     return [
         BlockLink(
@@ -108,11 +116,12 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
 
 
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
-    """Estimate the bytes of codelets on a tile with blocks of `layer` and a relay of its output, before anything is placed."""
+    """Estimate, before placement, the bytes of codelets on a tile with blocks of `layer` and a relay of each of its outputs."""
     return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
+    """Return the bytes of the code of a tile that runs a population's blocks and relays, and updates parameters."""
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     network = problem.network

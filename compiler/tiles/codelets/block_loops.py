@@ -2,13 +2,13 @@
 
 Their trip counts depend on these amounts:
 
-* of the block: ``samples`` and ``count`` (neurons);
-* of an incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate),
-  ``width`` (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
-* of tables: ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of several), ``values``
-  (that the runs add up or choose from) and ``sample_values`` (``values`` times samples);
-* of an outgoing connection: ``outputs`` (neurons of the target), ``unaligned`` (1 if a pair of samples cannot be read with one load);
-* of a window of returned gradients: ``windows``, ``searches`` and ``own`` (neurons of the block).
+* block: ``samples``, and ``count`` (neurons);
+* incoming connection: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
+  (values per sample), and ``nonzero`` (weight rows for pairs of values, if one of the pair is not 0);
+* tables of an indexed connection: ``searches`` (halvings of binary searches), ``lookups``, ``found_rows``, ``singles`` (runs of one value),
+  ``runs`` (runs of several values), ``values`` (values in all these runs), and ``sample_values`` (``values`` times samples);
+* outgoing connection: ``outputs`` (neurons of the target), and ``unaligned`` (1 if one load cannot read a pair of samples);
+* gradients returned in windows: ``windows``, ``searches`` (halvings of binary searches), and ``own`` (entries that belong to the block).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reads(Protocol):
 
 
 def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
-    """Return the loops of a step of a block, or of the step's adjoint; `links` are the connections whose windows it reads."""
+    """Return the loops of a block's forward or backward step; `links` are the connections whose windows the step reads."""
     return (
         *looping("samples", SAMPLES, cost.sample),
         *looping("equations of two neurons", SAMPLES * (COUNT // 2), cost.pair),
@@ -52,9 +52,10 @@ def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]
 
 
 def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Reads], returning: int) -> tuple[Loop, ...]:
-    """Return the loops of the adjoint of a step, or of a further window of it.
+    """Return the loops of a backward step, or of the part of it that processes a further window.
 
-    It adds to weight gradients of `read` and forms partial products for the sources of `back`; gradients return in `returning` windows.
+    `read` are the connections whose weight gradients are summed, `back` those that need partial products for their sources. Gradients
+    return to `returning` outputs of the population in windows.
     """
     return (
         *forward_loops(cost, read),
@@ -77,7 +78,7 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
 
 
 def converted(cost: CodeletCost, link: Link) -> int:
-    """Return the cycles to convert a weight of a connection that is not dense; the adjoint reads no weights, so its cost is 0."""
+    """Return the cycles that convert a float16 weight of a connection that is not dense; 0 for float32 weights."""
     return cost.narrow if link.half else 0
 
 
@@ -93,11 +94,12 @@ def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _row(sweep: int, pair: int, most: int) -> Formula:
-    """Return the cycles of a row of weights, from the cycles of a sweep over it and of a pair of its columns."""
+    """Return the cycles of a row of weights; a sweep over the row and a pair of its columns cost `sweep` and `pair` cycles."""
     return sweeps(COUNT, most) * sweep + pairs(COUNT) * pair
 
 
 def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[Loop]:
+    """Yield the loops over a connection's input values, which are all multiplied, or mostly skipped because they are 0."""
     yield from _sweeps(cost, VALUE_SWEEP, place)
     if mostly_zero:
         yield from looping("pairs of values", SAMPLES * pairs(Amount("width")), sweeps(COUNT, VALUE_SWEEP) * cost.word, place)
@@ -107,6 +109,7 @@ def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[L
 
 
 def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    """Yield the loops over the table of an indexed connection: searches, lookups, rows and their runs."""
     if link.events:
         yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
     yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)
@@ -117,6 +120,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
 
 
 def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    """Yield the loops over rows of a table and over their runs; without a `form`, runs of one value and longer runs may both occur."""
     yield from looping("rows of a table", Amount("found_rows"), cost.table_row, place)
     if form is None or form.single:
         yield from looping("runs of one value", Amount("singles"), cost.single, place)
@@ -141,22 +145,22 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
-    """Return the loops of a block that sums the gradients from the targets of `links`; loops are numbered in this order."""
-    found = list(looping("samples", SAMPLES, cost.sample))
+    """Return the loops of a block that sums gradients from the targets of `links`; the order of `links` numbers the loops."""
+    loops = list(looping("samples", SAMPLES, cost.sample))
     for index, (link, form) in enumerate(links):
         place: Place = ("outgoing", index)
         if link.indexed is not None:
-            found += _runs(cost, form, place)
+            loops += _runs(cost, form, place)
             if not link.chooses:
-                found += looping("values of runs", Amount("values"), cost.value + converted(cost, link), place)
-            each = cost.sample_choice if link.chooses else cost.sample_value
-            found += looping("values of runs, of a sample", Amount("sample_values"), each, place)
+                loops += looping("values of runs", Amount("values"), cost.value + converted(cost, link), place)
+            per_sample = cost.sample_choice if link.chooses else cost.sample_value
+            loops += looping("values of runs, of a sample", Amount("sample_values"), per_sample, place)
         elif link.dense:
-            found += _many_samples(cost, place)
-            found += _one_sample(cost, ("alone", index))
+            loops += _many_samples(cost, place)
+            loops += _one_sample(cost, ("alone", index))
         else:
-            found += looping("deltas", SAMPLES * COUNT, cost.element + converted(cost, link), place)
-    return tuple(found)
+            loops += looping("deltas", SAMPLES * COUNT, cost.element + converted(cost, link), place)
+    return tuple(loops)
 
 
 def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
@@ -169,7 +173,7 @@ def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _one_sample(cost: CodeletCost, place: Place) -> Iterator[Loop]:
-    """Yield the loops for tiles with one sample, which process two outputs at a time, in runs of four, two and one columns."""
+    """Yield the loops for tiles with one sample, which process two outputs and up to four columns at a time."""
     runs = FunctionCall("dot_sweeps", COUNT)
     yield from looping("sweeps over deltas", runs, cost.sweep, place)
     yield from looping("sums of a sweep", COUNT, cost.swept_column, place)

@@ -1,4 +1,7 @@
-"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources."""
+"""Vertices of a population's blocks: steps, their adjoints, further windows, and gradients of sources.
+
+Blocks receive a step as a window: a list of ids of spikes with a fixed capacity, or values. Further windows have the spikes beyond it.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +46,20 @@ _FIRST: Final = constant("first", "first neuron of the block")
 
 @dataclass(frozen=True)
 class BlockLink:
-    """A connection and the properties that its target's vertices depend on; `index` numbers its fields.
+    """A connection, with the properties that determine the code of its target's vertices.
 
-    `returned`: the gradient of its source returns in windows. `limited`, `limited_back`: further windows may follow the first one, forward
-    or backward. `form`: the form of the target's tables, if tables define the connection.
+    Attributes
+    ----------
+    index
+        Number of the connection among those into the target; field names end with it.
+    link
+        The connection.
+    returned
+        Whether the gradient of the source returns in windows.
+    limited, limited_back
+        Whether further windows may follow the first one, in the forward and in the backward pass.
+    form
+        Form of the target's tables; None if the connection has no tables.
     """
 
     index: int
@@ -63,7 +76,11 @@ class BlockLink:
 
 
 def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BlockCode, *, supports: int, saved: bool) -> VertexSpec:
-    """Return the vertex that runs a step; the masks of `supports` outputs also mark neurons in the support of the surrogate."""
+    """Return the vertex that runs a step.
+
+    The masks of `supports` outputs also mark neurons in the support of the surrogate. With `saved`, the vertex stores values for the
+    adjoint.
+    """
     kernel, way = layer.kernel, _changed(any(link.limited for link in links))
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
@@ -85,7 +102,7 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
 
 def testing(cost: CodeletCost, supports: int) -> CodeletCost:
-    """Return the cost of a step that tests, for `supports` outputs, whether neurons are in the support of the surrogate."""
+    """Return `cost` with a test, for each of `supports` outputs, whether a neuron is in the support of the surrogate."""
     return replace(cost, neuron=cost.neuron + supports * cost.window_test, pair=cost.pair + 2 * supports * cost.window_test)
 
 
@@ -187,7 +204,7 @@ def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) ->
 
 
 def has_ring(layer: Layer, buffer: str) -> bool:
-    """Return whether gradients of an output arrive over connections, and are stored for the steps that are pending."""
+    """Return whether connections return gradients to an output; a ring buffer stores them until their step is processed."""
     return any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing)
 
 
@@ -218,7 +235,7 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    """Yield the fields of the window that a connection reads, and those that locate the block's part of it."""
+    """Yield the fields of the window that a connection reads."""
     i, of = link.index, link.link
     if of.events:
         yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")
@@ -359,7 +376,7 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
 
 
 def delta_of_pairs(i: int) -> FieldSpec:
-    """Return the field of the deltas of a target, aligned so that one load can read two samples."""
+    """Return the field for the deltas of a target, aligned so that one load reads two samples."""
     return run("input", "float", f"delta{i}", "the target's deltas", 8)
 
 

@@ -1,4 +1,8 @@
-"""Vertices of a source's relays: their classes, and the number of vertices of each class."""
+"""Vertices of a source's relays: their classes, and the number of vertices of each class.
+
+A relay stores the spikes or values of a source for some samples. For each bus (the readers that receive a step equally many iterations
+later), it writes the data of one step as a window: a list of ids with a fixed capacity, or values.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,8 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             yield _windows(problem, source, [bus for bus in buses if bus.lag == 1] if bits else buses, joins=True, forward=True)
         listed = [bus for bus in buses if bus.lag != 1] if joins else list(buses)
         if bits:
-            shown = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
-            for bus, forward in shown:
+            written = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
+            for bus, forward in written:
                 window = problem.further.window(bus.id, forward=forward)
                 yield _codelet(problem, relay_bits(costs, stored, window, again=False), source, (bus,), forward=forward)
         else:
@@ -68,25 +72,25 @@ def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
 def _codelet(
     problem: MappingProblem, vertex: VertexSpec, source: BusSource, buses: Sequence[Bus], *, forward: bool, number: int = 1
 ) -> Codelet:
-    """Return a class of vertices that write windows, in the forward or the backward pass."""
+    """Return a codelet of one pass, with a key of everything that its emitted code depends on."""
     requests = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
-    shown = tuple(
+    limits = tuple(
         (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses
     )
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
-    key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, shown, requests, ring, len(vertex.fields))
+    key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, limits, requests, ring, len(vertex.fields))
     return key, vertex, number
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """Return the class of vertices that write windows in a pass; with `joins`, they first merge the ids that workers found."""
+    """Return the codelet that writes windows in a pass; with `joins`, it first merges the ids that workers found."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)
 
 
 def _next(problem: MappingProblem, source: BusSource, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
-    """Yield the classes for further windows: one vertex for all buses, or one per bus if relays store bits."""
+    """Yield the codelets that write further windows: one for all buses, or one per bus if relays store bits."""
     stored, windows = stored_spikes(problem, source), [problem.further.window(bus.id, forward=not backward) for bus in limited]
     if source in problem.bits:
         for bus, window in zip(limited, windows, strict=True):

@@ -1,1 +1,1 @@
-"""Worker cycles of blocks, and the work of tiles in each superstep."""
+"""Worker cycles of blocks, and tile cycles of each superstep."""

@@ -1,4 +1,7 @@
-"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile."""
+"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile.
+
+A block is the neurons and samples that one worker processes. It reads the events of a step from windows, lists of ids of a fixed size.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Return the expected worker cycles of one run of the largest block with the busiest samples, including the start of its vertex.
+    """Return the expected worker cycles of one run of a tile's slowest block: the largest block, for the samples with the most events.
+
+    The start of the vertex is included.
 
     Parameters
     ----------
@@ -46,7 +51,7 @@ def block_cycles(
     cut
         The cut of the tile's neurons and samples.
     neurons, samples
-        Neurons and samples of the tile, numbers or arrays.
+        Numbers of neurons and samples on the tile, or arrays of them.
     part
         One of :data:`PARTS`.
     holdings
@@ -57,26 +62,34 @@ def block_cycles(
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
     shares = np.maximum(problem.sample_groups(n, cut.columns, samples), 1)
-    each = largest_share(samples, shares, paired=cut.paired)
-    odd = (shares > 1) & (each % 2 == 1)
+    largest = largest_share(samples, shares, paired=cut.paired)
+    odd = (shares > 1) & (largest % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
-    found = shape_cycles(
-        problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
-    )
+    contents = expected(problem) if even else busiest(problem, part, largest)
+    cycles = shape_cycles(problem, layer, BlockShape(columns, largest, 1, odd), samples, part, held, contents)
     if part == "backward" and problem.returned_buses(layer):
         loops = block_loops(problem, layer, "backward")["returned", 0]
-        found = found + cycles_of(loops, _returned_amounts(problem, layer, columns, each))
-    return found
+        cycles = cycles + cycles_of(loops, _returned_amounts(problem, layer, columns, largest))
+    return cycles
 
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of the windows of a block's connections, per sample: spikes, and entries of backward windows."""
+    """Contents of the windows that a block reads, per connection and sample.
+
+    Attributes
+    ----------
+    events
+        Number of spikes.
+    entries
+        Number of entries of a backward window.
+    passed
+        Fraction of a table's keys that a search for the spikes passes.
+    """
 
     events: Callable[[Link], Any]
     entries: Callable[[Link], Any]
     passed: Callable[[Link], Any]
-    """Share of a table's keys that a search for the spikes passes."""
 
 
 def expected(problem: MappingProblem) -> WindowContents:
@@ -88,7 +101,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the contents of the windows of the slowest of all blocks with `samples` samples."""
+    """Return the contents of the windows that the slowest block with `samples` samples reads."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]
@@ -103,21 +116,21 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 def shape_cycles(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
-    """Return the worker cycles of a block with some of the tile's `samples`, including the start of its vertex.
+    """Return the worker cycles of a block, including the start of its vertex; the tile has `samples` samples.
 
-    `holdings` returns the sizes of the tile's tables. The search for the block's own neurons in returning windows is not included.
+    `holdings` returns the sizes of the tile's tables. Windows of returned gradients are not included.
     """
-    found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
+    total = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
         cycles = cycles_of(run.loops, run.amounts)
         if run.alone is not None:
             cycles = np.where(np.asarray(samples) == 1, cycles_of(run.alone, run.amounts), cycles)
-        found = found + cycles
-    return found
+        total = total + cycles
+    return total
 
 
 class BlockRun(NamedTuple):
-    """Loops of a block with their amounts and their connection; `alone` are the loops that replace them on a tile with one sample."""
+    """Loops of a block for one connection (or for none), with their amounts; on a tile with one sample, `alone` replaces the loops."""
 
     link: Link | None
     amounts: dict[str, Any]
@@ -128,7 +141,7 @@ class BlockRun(NamedTuple):
 def block_runs(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Iterator[BlockRun]:
-    """Yield the loops of a block's vertex with their amounts."""
+    """Yield the loops of a block's vertex with their amounts, one connection at a time."""
     block, loops = {"samples": shape.samples, "count": shape.columns}, block_loops(problem, layer, part)
     yield BlockRun(None, block, loops[None])
     if part == "source_gradient":
@@ -144,7 +157,7 @@ def block_runs(
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
-    """Return the connections whose windows a block reads: all in the forward pass; backward those with :attr:`Link.read_backward`."""
+    """Return the connections whose windows a block reads in a part of :data:`PARTS`."""
     return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
@@ -167,25 +180,25 @@ def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdi
 
 
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
-    """Return the tile cycles of one time step, one row for each of its parts; placement balances these.
+    """Return the tile cycles of one time step, one row per part of the step; placement balances these rows.
 
-    The rows are: forward, backward, source gradients (each with compute and exchange), and the step's share of the update. For
-    :class:`Cuts`, the result is [rows, cuts, neurons]. `even` as in :func:`block_cycles`.
+    The rows are: forward, backward, source gradients (each with compute and exchange), and the step's share of the update. If `cut` is a
+    :class:`Cuts`, the result is [rows, cuts, neurons]. With `even`, every sample has the mean number of events.
     """
     samples = cut.samples(problem.batch)
     runs = {"forward": True, "backward": layer.gradient, "source_gradient": layer.gradient and bool(problem.deltas_into(layer))}
     received = _received(problem, layer, samples)
-    found = [
+    rows = [
         problem.target.workers * block_cycles(problem, layer, cut, neurons, samples, part, even=even) + received[part] + 0.0 * neurons
         if runs[part]
         else 0.0 * neurons
         for part in PARTS
     ]
-    return np.stack(np.broadcast_arrays(*found, _update(problem, layer, cut, neurons))).astype(np.float64)
+    return np.stack(np.broadcast_arrays(*rows, _update(problem, layer, cut, neurons))).astype(np.float64)
 
 
 def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Return the exchange cycles before each part, without fragments."""
+    """Return the exchange cycles before each part of :data:`PARTS`, without the cost of fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     read = problem.whole_deltas_into(layer)
@@ -196,7 +209,10 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Return the cycles of the update per iteration: to sum private gradients, exchange shares between replicas and update parameters."""
+    """Return the cycles of the update, divided by the iterations of a sequence.
+
+    The update sums private gradients, exchanges shares between replicas, and updates the parameters.
+    """
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
@@ -217,26 +233,28 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
 
 
 def _returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Return the expected amounts of a block's own neurons in all windows that return to it."""
-    found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
+    """Return the expected amounts of the loops over a block's own neurons in all windows that return to it."""
+    amounts: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in problem.returned_buses(layer):
         support = problem.support_events(bus)
         spikes = min(problem.events(bus.source), bus.capacity, support)
-        found["windows"] = found["windows"] + samples
-        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
-        found["own"] = found["own"] + samples * columns * support / bus.source.width
-    return found
+        amounts["windows"] = amounts["windows"] + samples
+        amounts["searches"] = amounts["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
+        amounts["own"] = amounts["own"] + samples * columns * support / bus.source.width
+    return amounts
 
 
 def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Return the fraction of pairs of input values that are not both 0; a value is 0 if none of its summed spikes occurs.
+    """Return the fraction of pairs of input values that are not both 0.
 
-    Spikes are assumed to be independent, each with the rate of its value if that was measured.
+    Each value is a sum of spikes, and is 0 if none of them occurs. Spikes are assumed to be independent. The rate of a spike is the
+    measured rate of its neuron, or otherwise the mean activity of its source.
     """
     return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _count_nonzero_rows(problem, link))
 
 
 def _count_nonzero_rows(problem: MappingProblem, link: Link) -> float:
+    """Return the fraction of pairs of a link's inputs in which a value is not 0, from the rates of the neurons that feed its source."""
     all_zero = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None

@@ -1,4 +1,8 @@
-"""Cycles and bytes that indexed connections add to blocks."""
+"""Cycles and bytes that indexed connections add to blocks.
+
+A block is the neurons and samples that one worker of a tile processes. An indexed connection (a convolution, for example) is not dense; it
+is stored as tables, and a tile that owns some of its weights sums their gradients and updates them.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,11 @@ from snnc.compiler.tiles.problem import MappingProblem
 TABLES: Final = "tables"
 """Memory category of tables."""
 Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
-"""Function that returns the amounts in a connection's tables on each tile."""
+"""Function that returns the sizes of a connection's tables on each tile."""
 
 
 def estimated(neurons: Any, groups: Any) -> Holdings:
-    """Return the estimated amounts of tiles with `neurons` in `groups` column groups, before anything is placed."""
+    """Return estimated sizes of tables before placement, for tiles with `neurons` neurons in `groups` column groups."""
     return lambda link, side: link.estimated(side, neurons, groups)
 
 
@@ -33,7 +37,7 @@ def chunks(samples: Any) -> Any:
 
 
 def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    """Return the amounts of an indexed connection on its source's side; the table of a maximum is walked through only once."""
+    """Return the trip counts for an indexed connection on its source's side; a maximum reads its table only once for all samples."""
     rounds = 1 if link.chooses else chunks(samples)
     return {
         "found_rows": rounds * columns,
@@ -47,8 +51,8 @@ def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any)
 def keys_passed(events: Any) -> Any:
     """Return the mean fraction of a table's keys that a search for the events of a sample passes.
 
-    Events and keys are sorted, and the search ends where the first of the two lists ends. If their order relative to each other is
-    random, a fraction 1 / (events + 1) of the keys comes after the last event.
+    The keys of a table are the sources of its rows. Events and keys are sorted, and the search ends where the first of the two lists ends.
+    If events and keys are mixed at random, a fraction 1 / (events + 1) of the keys comes after the last event.
 
     Examples
     --------
@@ -59,12 +63,22 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Return the amounts of an indexed connection on its target's side, for `events` events per sample.
+    """Return the trip counts for an indexed connection on its target's side.
 
-    `passed` is the fraction of a table's keys that the search for these events passes, see :func:`keys_passed`. `usual` is the mean number
-    of events. It determines the cycles of the binary search for a block's first event, which hardly depend on the number of events.
-    A block then walks through the events from its first source to its last, and reads one more. Keys can come after the last event only if
-    the block's sources extend to the end of all sources.
+    A block finds its first event by binary search. It then walks through the events from its first source to its last source, and reads
+    one more event.
+
+    Parameters
+    ----------
+    link, held
+        The connection, and the sizes of its tables.
+    samples, events
+        Number of samples of the block, and number of events per sample.
+    passed
+        Fraction of a table's keys that the search for the events passes (:func:`keys_passed`). It matters only for blocks whose sources
+        extend to the last source; only there can keys come after the last event.
+    usual
+        Mean number of events, which determines the cycles of the binary search.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]
@@ -82,7 +96,7 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
 
 
 def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
-    """Return by how much :func:`target_amounts` grows if a sample has `events` events, or if a fraction `passed` of the keys is passed."""
+    """Return how much :func:`target_amounts` grows per sample from no event to `events`, or from no key passed to the fraction `passed`."""
     more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
     return {name: more[name] - less[name] for name in more}
 
@@ -96,36 +110,39 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 def indexed_bytes(
     problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
 ) -> dict[tuple[str, str], Any]:
-    """Return bytes by category and lifetime: tables, copies of weights, and private gradients of each share, without owned weights."""
+    """Return the bytes of indexed connections on a tile, by category and lifetime; weights that the tile owns are not included.
+
+    `shares` is the number of sample groups: each stores its own weight gradients.
+    """
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
     # Weight gradients do not need the weights, but a backward pass that recomputes segments reads them until its end.
     read = copies if problem.segment else ("weights", "copies read forward")
-    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
+    held_bytes: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:
         if link.indexed is not None:
-            held = holdings(link.indexed, "target").total
-            found[tables] = found[tables] + held["bytes"]
+            tables_held = holdings(link.indexed, "target").total
+            held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = read if link.weight_gradient else weights
-            found[copied] = found[copied] + _copy_bytes(link, held)
+            held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
             if link.chooses:
                 choices = samples if link.events else shares
-                found[weights] = found[weights] + FLOAT * neurons * choices
+                held_bytes[weights] = held_bytes[weights] + FLOAT * neurons * choices
                 if link.read_backward and problem.training:
-                    found[gradients] = found[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
+                    held_bytes[gradients] = held_bytes[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
-                found[private] = found[private] + FLOAT * shares * held["size"]
+                held_bytes[private] = held_bytes[private] + FLOAT * shares * tables_held["size"]
     for link in layer.outgoing:
         if link.indexed is not None and link.input_gradient and problem.training:
-            held = holdings(link.indexed, "source").total
-            found[tables] = found[tables] + held["bytes"]
+            tables_held = holdings(link.indexed, "source").total
+            held_bytes[tables] = held_bytes[tables] + tables_held["bytes"]
             copied = copies if link.weight_gradient else weights
-            found[copied] = found[copied] + _copy_bytes(link, held)
-    return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
+            held_bytes[copied] = held_bytes[copied] + _copy_bytes(link, tables_held)
+    return {name: np.ceil(value).astype(np.int64) for name, value in held_bytes.items()}
 
 
 def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:
-    """Return the bytes of a copy of the weights that a connection's tables use: biases are float32, weights may be float16."""
+    """Return the bytes of a copy of the weights and biases that tables refer to; weights may be float16, biases are float32."""
     return HALF * held["size"] + (FLOAT - HALF) * held["biases"] if link.half else FLOAT * held["size"]
 
 
@@ -145,9 +162,9 @@ def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas
 
 
 def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
-    """Return the number of values stored for `owned` weights, by category and lifetime; `learned` of the weights are updated.
+    """Return the number of values stored for `owned` weights, of which `learned` are updated, by category and lifetime.
 
-    Every worker stores its own sum of the gradients.
+    Every worker of a tile stores its own sum of the gradients.
     """
     return {
         ("weights", "always"): owned,

@@ -1,4 +1,8 @@
-"""Compute load of tiles in a superstep: vertices, assigned to the workers of their tile, with their cycles in every iteration."""
+"""Compute load of tiles in a superstep: vertices are assigned to workers, and their cycles are added for every iteration.
+
+In a superstep, all tiles compute and then wait for the slowest one. A vertex is an instance of a codelet on a tile, which one of the tile's
+workers (hardware threads) runs.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,17 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 SUPERVISOR: Final = 11.0
 """Tile cycles that the supervisor needs to start all workers on one vertex (docs/reference/emulator.md)."""
 ASSIGNED: Final = 300_000
-"""Maximum number of vertices that are assigned to workers one by one; if there are more, only a sample of the iterations is assigned."""
+"""Maximum number of vertices times iterations that are assigned to workers; beyond it, only some of the iterations are simulated."""
 AT_ONCE: Final = 1 << 21
 """Number of vertex cycles that are copied at a time."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
-"""Function that returns the loops of a kind of vertices, given its index among the kinds that were added together."""
+"""Function that returns the loops of a kind of vertices; its argument is the index of the kind in a call of :meth:`Load.add_kinds`."""
 
 
 def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
-    """Yield loops in the form stored in plans, with `of` appended to their names; amounts that are arrays are indexed with `kind`."""
+    """Yield loops in the form stored in plans; `of` is appended to their names, and `kind` is the index in amounts that are arrays."""
     of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
     for loop in loops:
         trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
@@ -41,7 +45,7 @@ def _loops_of_vertex(vertex: VertexSpec, amounts: Values, place: int) -> tuple[P
 
 
 class Work:
-    """Worker cycles of vertices, summed by tile: the tile cycles if all workers are busy, a lower bound for any other distribution."""
+    """Sum of the worker cycles of each tile's vertices: a lower bound on the tile's cycles, reached if all workers are always busy."""
 
     def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
@@ -57,7 +61,10 @@ class Work:
 
 
 class Load:
-    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles."""
+    """Vertices of one compute set. Methods accept worker cycles; :attr:`cycles` and :attr:`busiest` are tile cycles.
+
+    Vertices of one *kind* take the same cycles, so their cycles are stored once.
+    """
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
         """Count the first `iterations` iterations of a sequence, by default all."""
@@ -77,15 +84,15 @@ class Load:
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
 
     def add_shared(self, tiles: Ints, vertex: VertexSpec, amounts: Values) -> None:
-        """Add a vertex to each of `tiles` that all workers share; `amounts` are those of the slowest worker."""
+        """Add to each of `tiles` one vertex that all its workers share; `amounts` are the trip counts of the slowest worker."""
         cycles = np.array([[self.problem.target.vertex_start_cycles + vertex.cycles(amounts)]], dtype=np.float64)
         loops = partial(_loops_of_vertex, vertex, amounts)
         self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
-        """Add `number` vertices that take `cycles` cycles in every run to each of `tiles`, in which a tile may occur several times.
+        """Add to each of `tiles` `number` vertices that take `cycles` cycles in every run.
 
-        `loops` returns the loops of the vertices on a tile, given the index of the tile in `tiles`.
+        A tile may occur several times in `tiles`. `loops` returns the loops of a vertex, given the index of its tile in `tiles`.
         """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
@@ -98,10 +105,19 @@ class Load:
         self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
-        """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
+        """Add vertices by kind.
 
-        All workers of a tile share a `shared` vertex; the cycles are those of the slowest worker. Such vertices run one after the other,
-        before those that one worker runs. `loops` returns the loops of a kind.
+        Parameters
+        ----------
+        tiles, kind
+            Tile and kind of each vertex.
+        cycles
+            Cycles of every kind in all iterations, [kinds, iterations or 1].
+        shared
+            Whether all workers of a tile share each vertex. The cycles are those of the slowest worker. Shared vertices run one after
+            the other, before the vertices that single workers run.
+        loops
+            Function that returns the loops of a kind.
         """
         self._tiles.append(tiles)
         self._described.append(loops)
@@ -135,7 +151,7 @@ class Load:
         return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._number))
 
     def _rows(self, kinds: Ints) -> Floats:
-        """Return [kinds, iterations]: the cycles of `kinds`, which are ascending."""
+        """Return the cycles of `kinds`, which are in ascending order: [kinds, iterations]."""
         found: Floats = np.zeros((len(kinds), max((part.shape[1] for part in self._cycles), default=1)))
         edges = np.cumsum([0, *(len(part) for part in self._cycles)])
         places = np.searchsorted(kinds, edges)
@@ -166,7 +182,7 @@ class Load:
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
-        # On tiles where every vertex has its own worker, the longest vertex sets the time: one maximum covers all of these tiles.
+        # If every vertex of a tile has its own worker, the longest vertex sets the time: one maximum covers all such tiles.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
         own = tiles if serial is None else tiles[~serial]
         crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
@@ -193,16 +209,16 @@ class Load:
         return int(self.cycles.argmax())
 
     def slowest_loops(self) -> tuple[PhaseLoop, ...]:
-        """Return the loops of the slowest vertex on the slowest tile (both on average), most cycles first; it may have none."""
-        slowest, found = 0.0, None
+        """Return the loops of the slowest vertex on the slowest tile (both on average), most cycles first; empty if no loops are known."""
+        slowest, loops_of_slowest = 0.0, None
         for tiles, kinds, cycles, loops, first in zip(
             self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
         ):
-            here = np.unique(kinds[tiles == self.busiest_tile]) - first
-            mean = cycles[here].mean(axis=1)
-            if len(here) and mean.max() > slowest:
-                slowest, found = float(mean.max()), None if loops is None else partial(loops, int(here[mean.argmax()]))
-        return tuple(sorted(found(), key=lambda loop: -loop.total)) if found is not None else ()
+            kinds_on_tile = np.unique(kinds[tiles == self.busiest_tile]) - first
+            mean = cycles[kinds_on_tile].mean(axis=1)
+            if len(kinds_on_tile) and mean.max() > slowest:
+                slowest, loops_of_slowest = float(mean.max()), None if loops is None else partial(loops, int(kinds_on_tile[mean.argmax()]))
+        return tuple(sorted(loops_of_slowest(), key=lambda loop: -loop.total)) if loops_of_slowest is not None else ()
 
     @cached_property
     def _groups(self) -> TileGroups:
@@ -211,7 +227,7 @@ class Load:
         return self._group_tiles(tiles, kind, np.arange(self._number))
 
     def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
-        """Return the groups of tiles with the same vertices, whose kinds are indices into `used`."""
+        """Group the tiles with the same vertices; `kind` contains indices into `used`, the kinds that occur."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
@@ -219,11 +235,12 @@ class Load:
         _, one, of_tile = np.unique(sums[busy], return_index=True, return_inverse=True)
         place = np.full(self.problem.target.tiles, -1)
         place[busy[one]] = np.arange(len(one))
-        here = place[tiles]
-        mine = np.flatnonzero(here >= 0)
-        short: Any = here[mine].astype(np.int16) if len(one) < 1 << 15 else here[mine]  # NumPy sorts 16 bits by radix, without comparisons
-        mine = mine[np.argsort(short, kind="stable")]
-        where, vertices = here[mine], kind[mine]
+        group = place[tiles]
+        chosen = np.flatnonzero(group >= 0)
+        # NumPy sorts 16-bit numbers by radix, without comparisons.
+        short: Any = group[chosen].astype(np.int16) if len(one) < 1 << 15 else group[chosen]
+        chosen = chosen[np.argsort(short, kind="stable")]
+        where, vertices = group[chosen], kind[chosen]
         workers = self.problem.target.workers
         if not shared.any():
             return TileGroups(busy, of_tile.reshape(-1), workers * makespans(where, vertices, cycles, len(one), workers))
@@ -235,7 +252,7 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Return a random integer for each kind: their sums distinguish sets of vertices, exact for up to 8,192 vertices on a tile."""
+    """Return a random integer for each kind; the sum over a tile's vertices identifies them (exact for up to 8,192 vertices)."""
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found
@@ -243,7 +260,15 @@ def _labels(number: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TileGroups:
-    """Tiles that compute, the group of each (tiles of a group have the same vertices), and tile cycles [groups, iterations]."""
+    """Tiles that compute, in groups with the same vertices.
+
+    Attributes
+    ----------
+    tiles, of_tile
+        Tiles, and the group of each.
+    makespans
+        Tile cycles of each group, [groups, iterations].
+    """
 
     tiles: Ints
     of_tile: Ints
@@ -251,7 +276,7 @@ class TileGroups:
 
 
 def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
-    """Return [tiles, iterations]: worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first).
+    """Return the worker cycles until the last worker is done, under Graham's LPT rule (longest vertex first): [tiles, iterations].
 
     Parameters
     ----------
@@ -262,14 +287,14 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
     tiles, workers
         Number of tiles, and of workers on each.
     """
-    found: Floats = np.zeros((tiles, cycles.shape[1]))
+    spans: Floats = np.zeros((tiles, cycles.shape[1]))
     counts = np.bincount(where, minlength=tiles)
     begin = np.cumsum(counts) - counts
     alone = counts <= workers
     few = np.flatnonzero(alone & (counts > 0))
     if len(few):
         edges = np.cumsum(counts[few]) - counts[few]
-        found[few] = np.maximum.reduceat(cycles[kinds[alone[where]]], edges, axis=0)
+        spans[few] = np.maximum.reduceat(cycles[kinds[alone[where]]], edges, axis=0)
     crowded = np.flatnonzero(~alone)
     most = ASSIGNED // max(int(counts[crowded].sum()), 1)
     for count in np.unique(counts[crowded]).tolist():
@@ -277,35 +302,37 @@ def makespans(where: Ints, kinds: Ints, cycles: Floats, tiles: int, workers: int
         together = max(1, AT_ONCE // (count * cycles.shape[1]))
         for first in range(0, len(alike), together):
             chosen = alike[first : first + together]
-            found[chosen] = _longest_first(cycles, kinds[begin[chosen] + np.arange(count)[:, None]], workers, most)
-    return found
+            spans[chosen] = _longest_first(cycles, kinds[begin[chosen] + np.arange(count)[:, None]], workers, most)
+    return spans
 
 
 def _longest_first(cycles: Floats, kinds: Ints, workers: int, most: int) -> Floats:
-    """Return [tiles, iterations] as :func:`makespans` does, for tiles with the same number of vertices; their kinds are [vertices, tiles].
+    """Return the result of :func:`makespans` for tiles with equally many vertices; `kinds` has the shape [vertices, tiles].
 
-    Vertices are assigned one by one in at most `most` iterations; the time of the others is scaled from these.
+    Vertices are assigned to workers in at most `most` iterations. The time of another iteration is the mean load of its workers, times
+    the ratio of time to mean load in the assigned iterations.
     """
     (vertices, tiles), iterations = kinds.shape, cycles.shape[1]
-    some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
+    chosen = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
     whole = cycles[kinds]
-    assigned = whole if len(some) == iterations else whole[:, :, some]
+    assigned = whole if len(chosen) == iterations else whole[:, :, chosen]
     ascending = np.sort(assigned.reshape(vertices, -1), axis=0)
-    found: Floats = _longest_worker(ascending, workers).reshape(tiles, len(some))
-    if len(some) == iterations:
-        return found
+    longest: Floats = _longest_worker(ascending, workers).reshape(tiles, len(chosen))
+    if len(chosen) == iterations:
+        return longest
     even = whole.sum(axis=0) / workers
-    over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
+    over = longest.sum(axis=1, keepdims=True) / np.maximum(even[:, chosen].sum(axis=1, keepdims=True), 1.0)
     bounded: Floats = np.maximum(whole.max(axis=0), even * over)
     return bounded
 
 
 def _longest_worker(cycles: Floats, workers: int) -> Floats:
-    """Return the cycles of the worker that is done last if each vertex goes to the worker that is free first, longest vertex first, [rows].
+    """Assign vertices, longest first, to the worker that is free first; return the cycles of the worker that is done last: [rows].
 
-    Cycles are [vertices, rows], ascending, with at least as many vertices as workers. `busy` has the cycles of the workers, ascending.
+    `cycles` has the shape [vertices, rows], in ascending order, with at least as many vertices as workers.
     """
     vertices = len(cycles)
+    # The cycles of the workers, kept in ascending order.
     busy: Floats = cycles[vertices - workers :].copy()
     for vertex in range(vertices - workers - 1, -1, -1):
         done = busy[0] + cycles[vertex]

@@ -1,1 +1,1 @@
-"""Exchange before each superstep: bytes and fragments of tiles, and bytes between chips."""
+"""Exchange before each superstep: bytes and fragments that tiles receive, and bytes between chips."""

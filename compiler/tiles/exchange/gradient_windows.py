@@ -1,10 +1,12 @@
 """Reduction of partial input gradients: the tiles that add the partial products of each bus.
 
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) by its own columns of the
-weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers; the entries of each
-group are spread over tiles of the producers' chip. In stage two, the relays add the parts for their samples and write the sums to windows
-for the source. Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts`
-chooses the cheapest number.
+weights. Each column group of a target is a *producer* of such partial products. They are added in two stages:
+
+* Stage one: the producers are divided into `parts` parts. Tiles on the producers' chip add the partial products of each part.
+* Stage two: relays add the sums of all parts for their samples, and write the results to windows for the source.
+
+Few parts need many fragments in stage one. Many parts mean much work for the few relay tiles. :func:`choose_parts` chooses the number.
 """
 
 from __future__ import annotations
@@ -26,15 +28,24 @@ from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_window, reduce_partials
 
 ROUNDING: Final = 1e-6
-"""Fraction of a tile by which the rounded share of a job may deviate from a whole number of tiles."""
+"""Tolerance, in tiles, for rounding errors in a job's share of the tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 
 @dataclass(frozen=True, eq=False)
 class BusReduction:
-    """Stage one for one bus: the columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
+    """Stage one for one bus.
 
-    `producers` are the tiles whose partial products are added, for each range of samples (first, count) that is computed together.
+    Attributes
+    ----------
+    capacity
+        Entries of a window.
+    parts
+        Number of parts.
+    table
+        Columns of :class:`~snnc.compiler.ir.plan.PartialSum`, one row per vertex.
+    producers
+        Tiles whose partial products are added, for each range of samples (first, count).
     """
 
     capacity: int
@@ -50,7 +61,7 @@ class BusReduction:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One part of the sums of a bus for a range of samples: `producers` consecutive producers, beginning with `first`."""
+    """The sums of one part: `producers` consecutive producers from `first` on, for `samples` samples from `sample` on."""
 
     bus: Bus
     part: int
@@ -60,13 +71,13 @@ class Job:
     sample: int
     samples: int
     work: float
-    """Worker cycles of its sums."""
+    """Worker cycles of the sums."""
 
 
 def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
     """Return the tile of every column group that computes partial products for `bus`, in the order connection, tile, neuron.
 
-    The keys are ranges of samples (first, count): the largest that are not split between replicas of a target.
+    The keys are the largest ranges of samples (first, count) that no target splits between replicas.
     """
     targets = [ranges[link.target] for link in problem.returned[bus.id]]
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
@@ -103,6 +114,7 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
 
 
 def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
+    """Return the work of the first stage on each chip, summed over all buses."""
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():
@@ -137,7 +149,7 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
-    """Cut the producers into `parts` parts, each on one chip if all ranges of samples then have equally many parts, else evenly."""
+    """Cut the producers into `parts` parts, each on one chip; cut evenly if ranges of samples would have different numbers of parts."""
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
     if len({len(cut) for cut in cuts.values()}) > 1:
@@ -171,7 +183,10 @@ def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tup
 
 
 def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
-    """Distribute the windows of a job over all workers of its tiles, as whole samples or pieces of one; rows follow :data:`COLUMNS`."""
+    """Distribute the windows of a job over all workers of its tiles, as whole samples or as pieces of samples.
+
+    The rows of the result follow :data:`COLUMNS`.
+    """
     capacity = job.bus.gradient_capacity
     pairs = int(ceil_div(capacity, 2))
     most = (stop - first) * workers

@@ -1,4 +1,8 @@
-"""Owners of the weights of indexed connections under a placement, and the tiles that use these weights."""
+"""Owners of the weights of indexed connections under a placement, and the tiles that use these weights.
+
+An indexed connection (a convolution, for example) is stored as tables, and several tiles may use one weight. The owner of the weight is the
+tile that sums its gradients and updates it. A replica is a copy of a population on separate tiles, for a share of the batch.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,20 @@ from snnc.compiler.tiles.mapped.network import Link
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Owners of an indexed connection's weights, and the groups that use them."""
+    """Owners of an indexed connection's weights, and the column groups (here *groups*) that use the weights.
+
+    Attributes
+    ----------
+    link, indexed
+        The connection.
+    target, source
+        Tile range of the target, and of the source if it copies weights.
+    """
 
     link: Link
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
-    """Tile ranges of the target, and of the source if it copies weights."""
 
     @cached_property
     def owners(self) -> Owners:
@@ -48,7 +59,7 @@ class Ownership:
 
     @property
     def placed(self) -> bool:
-        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of their positions."""
+        """Whether the order of the weights differs from the model's array, so that stochastic rounding needs a table of positions."""
         return self.indexed.map.reordered
 
     @property
@@ -69,11 +80,11 @@ class Ownership:
             yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: Bools | None = None) -> Bools:
-        """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
+        """Return, for each of a replica's `uses`, whether it is sent in one fragment with the previous use.
 
-        Two uses form one piece if they move between the same two tiles and are adjacent in the memory of the sender. With `single`, groups
-        send; `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks lie
-        between the groups). Without `single`, owners send; they store elements in the order of their numbers.
+        Both uses must have the same sender and receiver, and must be adjacent in the memory of the sender. Without `single`, owners send;
+        they store elements in ascending order. With `single`, groups send. It marks the tiles whose groups have one block each. On other
+        tiles, the private sums of further blocks lie between the groups.
         """
         tile, owner, _ = uses
         home, (group, _, first, elements) = self.owners.tile[owner], self.pieces[side]
@@ -88,6 +99,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the pieces that column groups exchange with owners: group, owner, first element, and number of elements of each."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1

@@ -1,6 +1,7 @@
 """Exchange of indexed connections: deltas read row by row, gradients sent to owners, and weights sent back from owners.
 
-B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
+An indexed connection is stored as tables, not as a dense matrix. A delta is the gradient of the summed input of a neuron; its target sends
+it to the tiles of the source. B1 (source gradients) and U1 (update) are supersteps of docs/decisions/0001-poplar-program.md.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Add, before B1, the deltas that tiles of sources read from targets.
 
-    A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
-    connection reads anyway cost nothing.
+    A row contains the deltas of one target neuron. A tile receives a row once for all its vertices: connections between the same
+    populations share rows, and rows that a dense connection reads anyway cost nothing.
     """
     problem = layout.problem
     for layer in problem.network.layers:
@@ -55,16 +56,16 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add the rows of the target of `links` that the tiles of `reader` read, each once."""
+    """Add the rows that tiles of `reader` read from the target of `links`; a tile reads each row once."""
     writer = layout.ranges[links[0].target]
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
     begins = np.ones(len(row), bool)  # consecutive rows of one tile are sent in one piece
     begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
     rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
-    for r, wanted in enumerate(reader.samples):
+    for r, read in enumerate(reader.samples):
         for w, written in enumerate(writer.samples):
-            overlap = common(wanted, written)
+            overlap = common(read, written)
             if not overlap:
                 continue
             whole = overlap == written[1]
@@ -72,14 +73,14 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], 
             traffic.add(reader.of(r), size * rows, pieces if whole else rows)
             local = home - tile == reader.starts[r] - writer.starts[w]
             if local.any():
-                own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
-                traffic.add(reader.of(r), -size * own[0], -own[1])
+                local_rows = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
+                traffic.add(reader.of(r), -size * local_rows[0], -local_rows[1])
             _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
 def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
-    """Return the tile (as an index in a replica) and the target of every row that a tile reads, without repetitions."""
+    """Return every pair of a tile (as an index in a replica) and a row that it reads, without repetitions."""
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     outputs, found = links[0].outputs, []
     for link in links:
@@ -119,42 +120,42 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
     """Return the exchange before U1: owners gather the gradients of their weights from the groups of `layers` that use these weights."""
     traffic = ExchangeTraffic.none(layout.problem)
-    for found in owned_by(layout, layers) if not layout.exact else ():
-        tiles, _, pieces, values = _estimated_work(layout, found)
+    for weights in owned_by(layout, layers) if not layout.exact else ():
+        tiles, _, pieces, values = _estimated_work(layout, weights)
         traffic.add(tiles, FLOAT * values, pieces)
-    for found in owned_by(layout, layers) if layout.exact else ():
-        where = found.target
+    for weights in owned_by(layout, layers) if layout.exact else ():
+        where = weights.target
         blocks = layout.problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         single = (blocks <= 1).reshape(where.replicas, where.width)
-        for replica, (tile, owner, elements) in enumerate(found.uses("target")):
-            moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
-            joined = found.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
-            to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
+        for replica, (tile, owner, elements) in enumerate(weights.uses("target")):
+            moved = (tile != weights.owners.tile[owner]) & weights.owners.learned[owner]
+            joined = weights.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
+            to, size = weights.owners.tile[owner][moved], FLOAT * elements[moved]
             _move(layout, traffic, tile[moved], to, size, joined[moved])
             traffic.sent += np.bincount(tile[moved], size, len(traffic.sent))
     return traffic
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
+    """Add, after U1, the elements of `size` bytes that column groups of targets and sources copy from owners; return whether any exist.
 
-    The bytes that tiles copy from themselves are added to `stays`.
+    Bytes that a tile copies within its own memory are added to `stays`.
     """
-    copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
-    for found in copied:
-        for side in found.sides:
-            for tile, owner, elements in found.uses(side):
-                mine, away = found.sizes[owner] == size, tile != found.owners.tile[owner]
-                moved, stay = mine & away, mine & ~away
-                joined = found.joined(side, (tile, owner, elements))[moved]
-                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
+    copied = [weights for weights in layout.copied if (weights.sizes == size).any()] if layout.exact else []
+    for weights in copied:
+        for side in weights.sides:
+            for tile, owner, elements in weights.uses(side):
+                of_size, away = weights.sizes[owner] == size, tile != weights.owners.tile[owner]
+                moved, stay = of_size & away, of_size & ~away
+                joined = weights.joined(side, (tile, owner, elements))[moved]
+                _move(layout, traffic, weights.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
                 stays += np.bincount(tile[stay], size * elements[stay], len(stays))
-        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(found.sides))
+        np.add.at(traffic.sent, weights.owners.tile, size * weights.owners.count * (weights.sizes == size) * len(weights.sides))
     return bool(copied)
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: Bools) -> None:
-    """Add the pieces that tiles `origin` send to tiles `to`; a piece that is `joined` to the previous one is not a separate fragment."""
+    """Add the pieces that tiles `origin` send to tiles `to`; a `joined` piece belongs to the fragment of the previous piece."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     send_over_links(layout, traffic, origin, to, size)
@@ -168,7 +169,7 @@ class OwnedWork(NamedTuple):
     tiles, elements
         Tile of the owner, and number of elements that it owns.
     pieces, values
-        Number of pieces of gradients that it sums, and number of their elements.
+        Number of pieces of gradients that the owner sums, and total number of elements in these pieces.
     half
         Whether the elements are float16.
     places
@@ -190,29 +191,29 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:
-        for found in owned_by(layout, layers):
-            tiles, *numbers = _estimated_work(layout, found)
+        for weights in owned_by(layout, layers):
+            tiles, *numbers = _estimated_work(layout, weights)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
-            yield OwnedWork(tiles, count, pieces, values, found.link.half, found.link.half and random and found.placed)
-    for found in owned_by(layout, layers) if layout.exact else ():
-        number = len(found.owners.tile)
+            yield OwnedWork(tiles, count, pieces, values, weights.link.half, weights.link.half and random and weights.placed)
+    for weights in owned_by(layout, layers) if layout.exact else ():
+        number = len(weights.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
-        for _, owner, elements in found.uses("target"):
+        for _, owner, elements in weights.uses("target"):
             pieces += np.bincount(owner, minlength=number)
             values += np.bincount(owner, elements, number).astype(np.int64)
         for half in (True, False):
-            some = found.owners.learned & (found.halves == half)
-            if some.any():
-                tiles, count = found.owners.tile[some], found.owners.count[some]
-                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
+            owned = weights.owners.learned & (weights.halves == half)
+            if owned.any():
+                tiles, count = weights.owners.tile[owned], weights.owners.count[owned]
+                yield OwnedWork(tiles, count, pieces[owned], values[owned], half, half and random and weights.placed)
 
 
-def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
-    """Return the tiles of owners, and estimates for each: its elements, the pieces that it sums, and their elements."""
-    where, elements = found.target, found.indexed.owned
+def _estimated_work(layout: Layout, weights: Ownership) -> tuple[Ints, int, int, int]:
+    """Return the tiles of owners, and estimates of `elements`, `pieces` and `values` of :class:`OwnedWork` for one owner."""
+    where, elements = weights.target, weights.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())
-    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    values = float(np.sum(layout.holdings(layout.problem.by_id[weights.link.target])(weights.indexed, "target").total["size"]))
     touched = min(values / groups * owners / elements + 1, owners)
     tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
     return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

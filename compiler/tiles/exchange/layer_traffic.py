@@ -1,9 +1,16 @@
-"""Bytes moved in one step of a plan, by sender and receiver: between layers and between chips.
+"""Bytes that a plan moves in one training step, between layers and between chips.
 
-The counts follow the program of ``docs/decisions/0001``: spikes move to the relays of their samples, windows from relays to every tile that
-reads them, deltas to every tile of the source, records to the tiles of the loss, their adjoints back, and new weights to the copies that
-the sources store; replicas exchange gradients and new weights. Data that a tile reads from its own memory do not count. On a chip every
-reading tile counts; between chips a piece counts once for each chip that reads it. Flags and losses, a few bytes, are not included.
+The counts follow the program of docs/decisions/0001-poplar-program.md:
+
+* spikes move to the relays of their samples;
+* windows move from relays to every tile that reads them;
+* deltas move to every tile of the source;
+* records move to the tiles of the loss, and the adjoints of records move back;
+* new weights move to the copies that sources store;
+* replicas exchange gradients and new weights.
+
+Data that a tile reads from its own memory do not count. On a chip, every tile that reads a piece of data counts. Between chips, a piece
+counts once for each chip that reads it. Flags and losses (a few bytes) are not included.
 """
 
 from __future__ import annotations
@@ -44,7 +51,7 @@ KINDS = (
 
 @dataclass(frozen=True, eq=False)
 class StepTraffic:
-    """Bytes that one step moves.
+    """Bytes that one training step moves.
 
     Attributes
     ----------
@@ -88,7 +95,7 @@ class StepTraffic:
         return PlanTraffic(self.nodes, self.flows, chips, links)
 
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
-        """Return the bytes per step on every wire between chips that carries data, by (from, to)."""
+        """Return the bytes per training step on every wire between chips that carries data, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
         for flows in self.links.values():
             for wire, size in routes.load(flows).items():
@@ -193,14 +200,15 @@ class _Count:
         return found.astype(np.float64)
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
-        """Add `size` bytes that tiles receive, and their chip matrix."""
+        """Add `size` bytes that tiles receive; `chips` contains these bytes by sending and receiving chip."""
         self.flows[self.node(source), self.node(target), kind] += size
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Add data that senders with `sent` bytes by chip send to each of `readers` (number of tiles by chip), `times` times.
+        """Add data that every reader receives, `times` times.
 
-        The bytes `own`, by chip, are on readers already and do not move.
+        The arrays have one value per chip: the bytes `sent`, the number of `readers` (tiles), and the bytes `own` that readers already
+        store, and that do not move.
         """
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
@@ -210,6 +218,7 @@ class _Count:
         self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
 
     def learns(self, connection: str, what: str) -> bool:
+        """Return whether a step computes the gradient `what` ("weight_gradient" or "input_gradient") of a connection."""
         source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
 
@@ -234,7 +243,7 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Add the windows that every tile reads for its samples in each iteration, also in the backward pass if weights learn."""
+        """Add the windows that every tile reads for its samples in each iteration, and those of the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
@@ -245,6 +254,7 @@ class _Count:
                         self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
+        """Add the windows of a bus that `tiles` read for the samples ``[first, first + count)``, in all iterations."""
         readers = self.by_chip(tiles, np.ones(len(tiles)))
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):
@@ -270,7 +280,7 @@ class _Count:
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
-        """Add the records that move to the tile of each sample's loss, and their adjoints, which return."""
+        """Add the records that move to the tile of each sample's loss, and the adjoints of records that move back."""
         name = self.program.get("loss_layer")
         if name not in self.populations or not self.plan.loss_tiles:
             return
@@ -288,22 +298,22 @@ class _Count:
 
     def copies(self, connection: str) -> None:
         """Add the new weights of a connection that move to the copies on the tiles of its source."""
-        known = self.known.get(connection)
-        if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
+        data = self.known.get(connection)
+        if data is None or not (data["weight_gradient"] and data["input_gradient"] and data["source"] in self.populations):
             return
-        source, target = self.layer(known["source"]), self.layer(known["target"])
-        outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
+        source, target = self.layer(data["source"]), self.layer(data["target"])
+        outputs = max(1, self.plan.populations[self.populations[data["target"]]].neurons)
         for number, group in enumerate(source.groups):
             other = target.groups[number * len(target.groups) // len(source.groups)]
-            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[group.at]
+            neurons, read = _on_tiles(source, group), FLOAT * data["copied"] * source.neurons[group.at]
             written = _on_tiles(target, other)
-            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
+            own = {t: FLOAT * data["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
-            wanted = self.by_chip(group.tiles, read)
+            received = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
-            self.links[KINDS[6]].send_each(np.outer(share, wanted))
+            self.links[KINDS[6]].send_each(np.outer(share, received))
             self.add(
-                known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
+                data["target"], data["source"], KINDS[6], float(received.sum() - local.sum()), np.outer(share, received) - np.diag(local)
             )
 
     def replicas(self, index: int) -> None:
@@ -334,14 +344,14 @@ def window_bytes(bus: BusPlan) -> int:
 
 
 def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
-    """Return the relays with some of the samples ``[first, first + count)`` and the number of these; relays are sorted by sample."""
+    """Return the relays that store some of the samples ``[first, first + count)``, with their number; `relays` are sorted by sample."""
     begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
     end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
     return [(relay, common((relay.sample, relay.samples), (first, count))) for relay in relays[begin:end]]
 
 
 def _not_received(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
-    """Return ranges of samples that tiles of `group` have not received yet, with these tiles; `received` is updated."""
+    """Return the ranges of samples that tiles of `group` have not received, each with its tiles; `received` is updated."""
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)

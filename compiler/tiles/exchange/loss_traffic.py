@@ -14,7 +14,7 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_t
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before L1: records move to the tiles of the losses, one piece for each sample and block with recorded neurons."""
+    """Return the exchange before L1: records move to the tiles of the losses, one fragment per sample and column group."""
     return _samples_of_blocks(layout, to_loss=True)
 
 
@@ -33,6 +33,7 @@ def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
 
 
 def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
+    """Return the exchange of records from blocks to the tiles of the losses, or of their adjoints back if not `to_loss`."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
@@ -61,6 +62,7 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
 
 
 def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, *, to_loss: bool) -> None:
+    """Add the transfers between chips to the exchange of :func:`_samples_of_blocks`."""
     for replica, (first, count) in enumerate(where.samples):
         parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
         for tile in layout.loss_tiles[first : first + count]:

@@ -1,4 +1,7 @@
-"""Tiles that a plan uses for each purpose, derived from its blocks and relays."""
+"""The tiles of each layer of a plan, and what every tile contains.
+
+A replica is a copy of a layer on separate tiles, for a share of the batch.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ FREE, RELAYED = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class BatchGroup:
-    """A replica of a layer: tiles that together process all its neurons, for the samples ``[first, first + count)``.
+    """A replica of a layer: `tiles` that process all neurons of the layer for the samples ``[first, first + count)``.
 
-    `at` are the indices of its tiles in the arrays of :class:`LayerPlace`.
+    `at` are the indices of these tiles in the arrays of :class:`LayerPlace`.
     """
 
     first: int
@@ -39,7 +42,7 @@ class LayerPlace:
     neurons
         Neurons of each tile.
     words
-        32-bit words of a tile's spike masks for one sample. A word has the bits of 32 neurons of one column group, and every tile has as
+        32-bit words of a tile's spike masks for one sample. A word contains the bits of 32 neurons of one column group. All tiles have as
         many words as the fullest tile needs.
     groups
         The replicas, by sample.
@@ -62,7 +65,7 @@ class LayerPlaces:
     neurons
         Neurons of all layers on each tile.
     replica
-        Index of the owner's batch group on each tile; -1 on tiles without a layer.
+        Index of the batch group of the owner that runs on each tile; -1 on tiles without a layer.
     shared
         Number of tiles that several layers share.
     """
@@ -98,6 +101,7 @@ def locate(plan: Plan) -> LayerPlaces:
 
 
 def _layer(blocks: Sequence[Block]) -> LayerPlace:
+    """Return the tiles of a layer, with the neurons and samples on each, from its blocks."""
     numbers = chain.from_iterable((b.tile, b.first, b.count, b.sample, b.samples) for b in blocks)
     table = np.fromiter(numbers, dtype=np.int64, count=5 * len(blocks)).reshape(-1, 5)
     tiles, at = np.unique(table[:, 0], return_inverse=True)

@@ -76,7 +76,7 @@ class ExchangeTraffic:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Tiles of all data: tile ranges of populations, relays of sources, and the tile of each sample's loss."""
+    """The tiles of a plan: tile ranges of populations, relays of sources, and the tile of each sample's loss."""
 
     problem: MappingProblem
     placement: Placement
@@ -138,7 +138,7 @@ class Layout:
         return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
 
     def distinct_groups(self, layer: Layer) -> bool:
-        """Return whether column groups of one size may differ in cost, because `layer` has indexed connections, whose tables vary."""
+        """Return whether column groups of equal size may differ in cost: tables of indexed connections differ in size."""
         return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
 
     def blocks(self, layer: Layer) -> Blocks:
@@ -193,7 +193,7 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
 
 
 def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange at boundaries of segments: tiles with blocks or stored steps read the iteration number."""
+    """Return the exchange at boundaries of segments: tiles that save states read the iteration number."""
     traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
@@ -302,7 +302,7 @@ def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
-    """Add the samples that chips send to all chips on which tiles of `readers` process them."""
+    """Add the bytes that cross chips: each of `origins` sends its samples to every chip on which `readers` process them."""
     read = [(samples, layout.chips_of(where.of(replica))) for where in readers for replica, samples in enumerate(where.samples)]
     edges = sorted({edge for (first, count), _ in read for edge in (first, first + count)})
     chips: list[set[int]] = [set() for _ in edges]
@@ -338,7 +338,10 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
-    """Add the values of `writer`, `size` bytes each, that every tile of `reader` reads for its samples and does not store itself."""
+    """Add the values of `writer` that every tile of `reader` reads for its samples, except those in its own memory.
+
+    A value has `size` bytes.
+    """
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
@@ -353,7 +356,7 @@ def _read_all(traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, si
 
 
 def _shared_samples(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
-    """Return the number of samples that ranges (first, count) share, ``[ranges of a, ranges of b]``."""
+    """Return the number of samples in the intersection of each range (first, count) of `a` with each range of `b`: ``[a, b]``."""
     (first_a, count_a), (first_b, count_b) = (np.array(ranges, dtype=np.int64).T for ranges in (a, b))
     shared: Ints = np.minimum((first_a + count_a)[:, None], first_b + count_b) - np.maximum(first_a[:, None], first_b)
     return np.maximum(shared, 0)
@@ -372,9 +375,9 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
-    """Add the shares of one parameter that replicas exchange: each gathers its share from the others (`gathers`), or sends it to them.
+    """Add the shares of one parameter that replicas exchange; a value has `size` bytes.
 
-    A value has `size` bytes.
+    With `gathers`, each replica receives its share from all others. Otherwise it sends its share to all others.
     """
     if where.replicas == 1:
         return
@@ -394,8 +397,8 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
 def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
     """Return the number of contiguous pieces in the shares of `number` column groups of one size, ``[replicas][tiles]``.
 
-    Column groups of a tile are adjacent in memory, so groups that one replica owns completely (biases of one or two neurons) form one
-    piece, even with groups of the other size: `joined` marks the shares that already have such a piece, and is updated.
+    Column groups of a tile are adjacent in memory, so all groups that one replica owns completely (biases of one or two neurons) form one
+    piece. `joined` marks the shares in which groups of the other size already form such a piece; it is updated.
     """
     whole = (share == elements) & (share > 0) & (number > 0)
     pieces: Ints = np.where(whole, ~joined, number * (share > 0))
@@ -404,7 +407,10 @@ def _pieces(number: Ints, share: Ints, elements: Ints, joined: Bools) -> Ints:
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield, for each size of column group, the number of groups on each tile of a replica, and the number of elements of `rows` rows."""
+    """Yield, for each size of column group, the number of groups on each tile of a replica, and the elements of a group.
+
+    A parameter has `rows` elements per neuron.
+    """
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
     for columns, number in ((size + 1, larger), (size, groups - larger)):
@@ -412,7 +418,7 @@ def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]
 
 
 def shares_of(where: TileRange, elements: Ints) -> Ints:
-    """Return the number of elements in each replica's share, ``[replicas][tiles]``; shares are even where possible."""
+    """Return the number of elements in each replica's share, ``[replicas][tiles]``; it is even where possible."""
     edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
     found: Ints = np.diff(edges, axis=0)
     return found
@@ -421,7 +427,7 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
     """Add the data that tile i of each replica sends to tile i of every other replica.
 
-    With `gathers`, it sends the receiver's share of the gradients, else its own share of the new values.
+    With `gathers`, a tile sends the receiver's share of the gradients, otherwise its own share of the new values.
     """
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):

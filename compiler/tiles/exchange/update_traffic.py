@@ -15,18 +15,18 @@ from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, betwee
 from snnc.compiler.tiles.mapped.learned import learned_rows, learned_scalars
 
 RATES: Final = 2 * FLOAT
-"""Bytes of the two numbers that every update reads: the learning rate and a correction."""
+"""Bytes of the two numbers that every update reads: the learning rate and a bias correction (of Adam)."""
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before U1: that of :func:`rates_to_updates` and that of :func:`shares_of_gradients`."""
+    """Return the exchange before U1: learning rates and shares of gradients."""
     traffic = rates_to_updates(layout)
     traffic.merge(shares_of_gradients(layout))
     return traffic
 
 
 def rates_to_updates(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange in which tiles read the learning rate; nothing if a later superstep sends it with the clipping factor."""
+    """Return the exchange in which tiles read the learning rate; empty if a later superstep sends the rate with the clipping factor."""
     traffic = ExchangeTraffic.none(layout.problem)
     if not layout.problem.network.square or layout.problem.network.scaled:
         _add_rates(layout, traffic, RATES)
@@ -60,6 +60,7 @@ def factor_to_updates(layout: Layout) -> ExchangeTraffic:
 
 
 def _add_rates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
+    """Add the copy of `size` bytes, such as the learning rate, from tile 0 to all tiles that update parameters."""
     updates = np.zeros(layout.problem.target.tiles, dtype=bool)
     for layer in layout.problem.network.layers:
         if learned_rows(layer):

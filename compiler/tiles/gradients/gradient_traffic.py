@@ -1,8 +1,8 @@
-"""Traffic and cycles of the reduction of partial products of windowed input gradients, which happens outside blocks.
+"""Traffic and cycles of the reduction of partial products of windowed input gradients.
 
-Stage one (superstep B3) adds the products in groups on tiles of the producers' chip; stage two (on relays, in superstep B1) adds the sums
-of all groups. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains both stages, docs/decisions/0001-poplar-program.md the
-supersteps.
+Stage one (superstep B3) adds the partial products of each part on tiles of the producers' chip. Stage two (superstep B1) adds the sums of
+all parts on relays. :mod:`~snnc.compiler.tiles.exchange.gradient_windows` explains parts, producers and stages;
+docs/decisions/0001-poplar-program.md explains the supersteps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Return the exchange before B3: partial products move to the tiles that add them, a fragment per producer and part."""
+    """Return the exchange before B3: partial products move to the tiles that add them, in one fragment per producer and part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -76,7 +76,7 @@ def _runs(*columns: Ints) -> Ints:
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
-    """Return the table with one row for each sample of each vertex."""
+    """Return a table with one row for each sample of each vertex."""
     rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
     within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
     return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
@@ -111,7 +111,7 @@ def add_last_sums(layout: Layout, load: Load) -> None:
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
-        make = partial(last_sums, problem, _pairs_shown(problem, bus), samples, reduction.parts)
+        make = partial(last_sums, problem, _entry_pairs(problem, bus), samples, reduction.parts)
         cycles = problem.memo.get((bus_id, "last sums", samples, reduction.parts), make)
         load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
@@ -128,27 +128,29 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
             load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
 
-def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
+def last_sums(problem: MappingProblem, entry_pairs: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
     """Return the cycles of the slowest worker in stage two, [relays, iterations].
 
-    `shown` are the pairs of entries in each sample and iteration; `relays` lists the first sample and the number of samples of each relay.
+    `entry_pairs` has the shape [samples, iterations] and counts pairs of entries in windows. `relays` lists the first sample and the number
+    of samples of each relay.
     """
     vertex, workers = gradient_window(problem.costs), problem.target.workers
 
     def cycles(firsts: Ints, samples: int) -> Any:
+        """Return the cycles of relays with `samples` samples each, from `firsts` on, that add the sums of all parts."""
         shares = Shares.of(workers, samples)
         at = np.flatnonzero(shares.begins)
         first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
-        pairs = shown[firsts[:, None] + shares.sample[at]]
+        pairs = entry_pairs[firsts[:, None] + shares.sample[at]]
         mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
         of_workers = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": mine, "parts": parts})
         return problem.target.vertex_start_cycles + vertex.cost.start + of_workers.max(axis=1)
 
-    return by_samples(relays, shown.shape[1], cycles)
+    return by_samples(relays, entry_pairs.shape[1], cycles)
 
 
-def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
-    """Return [samples, iterations]: pairs of entries in the window of iteration k + 1, which precedes k in the backward pass."""
+def _entry_pairs(problem: MappingProblem, bus: Bus) -> Ints:
+    """Return the pairs of entries in the window of iteration k + 1, which precedes k in the backward pass: [samples, iterations]."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

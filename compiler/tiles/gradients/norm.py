@@ -1,4 +1,4 @@
-"""Norm of all gradients: sums of squares over tiles, over chips and in total, in separate supersteps before the optimiser."""
+"""Norm of all gradients: supersteps that sum squares over each tile, each chip and in total, before the optimiser."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
 JUDGED: Final = "update: loss scale"
+"""Names of the supersteps: squares, their sums by tile, by chip and in total, and the test whether the gradients are finite."""
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
@@ -58,16 +59,16 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
 
 def squared_shares(layout: Layout) -> Ints:
     """Return the number of vertices on each tile that sum squares of gradients."""
-    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    number = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for layer in layout.problem.network.layers:
         where = layout.ranges[layer.id]
         for rows in learned_rows(layer):
             for groups, elements in parameter_groups(where, rows):
-                found[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
-        found[where.tiles[0]] += learned_scalars(layer)
+                number[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        number[where.tiles[0]] += learned_scalars(layer)
     for tiles, *_ in owned_work(layout, layout.problem.network.layers):
-        np.add.at(found, tiles, 1)
-    return found
+        np.add.at(number, tiles, 1)
+    return number
 
 
 def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
@@ -77,7 +78,11 @@ def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
 
 
 def norm_bytes(layout: Layout, shares: Ints) -> Ints:
-    """Return the bytes of the sums of squares on each tile (one for each worker and share, the tile and the chip) and of the factor."""
+    """Return the bytes that each tile needs for the norm.
+
+    A tile stores a sum of squares for each worker and share, and one for the tile. Tile 0 also stores the clipping factor, and the first
+    tile of each chip the sum of the chip.
+    """
     found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
     found[0] += FLOAT
     if layout.several_chips:
@@ -86,7 +91,7 @@ def norm_bytes(layout: Layout, shares: Ints) -> Ints:
 
 
 def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
-    """Return the exchange in which each of `tiles` sends one number to the tile at the same place of `heads`."""
+    """Return the exchange in which each of `tiles` sends one number to the corresponding tile of `heads`."""
     traffic = ExchangeTraffic.none(layout.problem)
     away = tiles != heads
     np.add.at(traffic.received, heads[away], FLOAT)

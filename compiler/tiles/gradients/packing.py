@@ -29,7 +29,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 WORTH: Final = 2
 """Rows are packed if that reduces the pieces that tiles read by this factor or more."""
 NOTABLE: Final = 0.05
-"""Packing is tried only if the estimated exchange code for rows of weights takes this fraction of a tile's memory or more."""
+"""Packing is tried only if the estimated exchange code for rows of weights takes more than this fraction of a tile's memory."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
 """Runs of consecutive tiles with the same number of neurons: the number of tiles, and of neurons on each."""
 
@@ -79,7 +79,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Return the first source tile whose rows each tile of a bundle of `size` tiles packs, and last the number of source tiles."""
+        """Return, for each tile of a bundle of `size` tiles, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -107,7 +107,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Return the number of columns of each piece in a bundle: of each column group the paired columns, then a last single column."""
+        """Return the columns of each piece in a bundle; the pieces of a column group are its paired columns and a last single column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -115,7 +115,7 @@ class Packing:
         return tuple(found)
 
     def runs(self, tile: int) -> Runs:
-        """Return the runs of source tiles whose rows tile number `tile` packs."""
+        """Return the runs of source tiles whose rows the tile with index `tile` packs."""
         begin, end = (int(edge[tile]) for edge in self.part_of)
         return equal_runs(self.source.neurons[begin:end])
 
@@ -145,9 +145,10 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether the exchange code for rows of weights may exceed :data:`NOTABLE`, estimated with one piece per tile or neuron of a target.
+    """Return whether packing may save memory: exchange code for rows of weights may take more than :data:`NOTABLE` of a tile.
 
-    Rows of float16 numbers are not packed, because their pieces would not be aligned to words.
+    The estimate assumes that each tile of a target sends one piece. Rows of float16 weights are not packed, because their pieces would not
+    be aligned to words.
     """
     if problem.network.half_weights:
         return False
@@ -179,14 +180,14 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
     """Return the number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
-    each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
+    pieces_per_tile, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
-    pieces = each * (largest - 1) + bundles
+    pieces = pieces_per_tile * (largest - 1) + bundles
     rows = ceil_div(source.width, np.minimum(smallest, source.width)) * int(source.neurons.max())
     packed = FLOAT * rows * largest * int(target.neurons.max())
     best = int(np.argmin(problem.target.fragment_code_bytes * pieces + packed))
-    return int(bundles[best]) if WORTH * pieces[best] <= each * target.width else 0
+    return int(bundles[best]) if WORTH * pieces[best] <= pieces_per_tile * target.width else 0
 
 
 def nearest(source: TileRange, target: TileRange, replica: int) -> int:
@@ -195,14 +196,17 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Return, per tile of a replica, the columns of smaller groups, the number of larger groups (one more column), and of smaller ones."""
+    """Return, for each tile of a replica, the columns of a smaller column group, and the numbers of larger and of smaller groups.
+
+    Larger groups have one more column.
+    """
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Return the pieces of a row on each tile of a replica: one per column group, two if its columns are odd and more than one."""
+    """Return the pieces of a row on each tile of a replica: two for a column group with 3, 5, 7, … columns, one for any other."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -252,41 +256,41 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Return the cycles of the busiest worker of a vertex that packs rows; elements are distributed to workers as in the codelet."""
+    """Return the cycles of the busiest worker that packs rows; elements are distributed to workers as in the codelet."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))
     edges = int(before[-1]) * int(width.sum()) * np.arange(workers + 1) // workers
     begin, end = edges[:-1, None], edges[1:, None]
     at = int(before[-1]) * np.append(0, np.cumsum(width))
-    here = (at[1:] > begin) & (at[:-1] < end)
+    touched = (at[1:] > begin) & (at[:-1] < end)
     block = width[:, None] * count
     start = at[:-1, None] + width[:, None] * before[:-1]
     first = np.clip(begin[..., None] - start, 0, number * block) // block
     last = ceil_div(np.clip(end[..., None] - start, 0, number * block), block)
     rows = np.maximum(last - first, 0).sum(axis=(1, 2))
-    amounts = {"pieces": len(widths), "runs": len(runs) * here.sum(axis=1), "rows": rows, "weights": (end - begin)[:, 0]}
-    found = pack_rows(problem.costs).cycles(amounts)
-    return problem.target.vertex_start_cycles + float(found.max())
+    amounts = {"pieces": len(widths), "runs": len(runs) * touched.sum(axis=1), "rows": rows, "weights": (end - begin)[:, 0]}
+    cycles = pack_rows(problem.costs).cycles(amounts)
+    return problem.target.vertex_start_cycles + float(cycles.max())
 
 
 def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing) -> None:
-    """Add the packed rows: each source tile reads one piece from every bundle; rows packed on the same tile are not moved."""
+    """Add the packed rows: each source tile reads one piece from every bundle, unless the piece is in its own memory."""
     source, width = packing.source, packing.source.width
     sizes, columns = np.diff(packing.edges), packing.columns
     member = {size: np.searchsorted(packing.parts(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}
     for replica, readers in packing.readers.items():
         tiles, moved = packing.target.of(replica), np.zeros(packing.target.width, dtype=bool)
         for r in (r for r in range(source.replicas) if nearest(source, packing.target, r) == replica):
-            mine = source.of(r)
+            reading = source.of(r)
             for bundle, size in enumerate(sizes.tolist()):
                 packed = packing.edges[bundle] + member[size]
-                away = tiles[packed] != mine
+                away = tiles[packed] != reading
                 size_of_rows = FLOAT * source.neurons * columns[bundle]
-                traffic.add(mine, size_of_rows * away, away)
+                traffic.add(reading, size_of_rows * away, away)
                 if readers == 1:
                     np.add.at(traffic.sent, tiles[packed], size_of_rows * away)
                 moved[packed[away]] = True
-                send_over_links(layout, traffic, tiles[packed], mine, size_of_rows)
+                send_over_links(layout, traffic, tiles[packed], reading, size_of_rows)
         if readers > 1:
             traffic.sent[tiles] += FLOAT * packing.elements * moved

@@ -1,4 +1,8 @@
-"""Copies of parameters after an update: to the other replicas, to all tiles that read a shared value, to the sources of connections."""
+"""Copies of parameters after an update: to other replicas, to tiles that read shared values, and to sources of connections.
+
+A replica is a copy of a population on separate tiles, for a share of the batch. In the backward pass, a source computes its gradient with a
+copy of the weights. It reads these from the target, one piece from each column group (a part of the neurons of a tile).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ LOCAL_BYTES: Final = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One copy: its exchange, and the bytes that tiles copy from themselves."""
+    """One copy: the exchange between tiles, and the bytes that each tile copies within its memory (`stays`)."""
 
     traffic: ExchangeTraffic
     stays: Floats
@@ -41,7 +45,7 @@ class Move:
 
     @property
     def local(self) -> float:
-        """Tile cycles to copy the data that stay on their tile."""
+        """Tile cycles of the copies within tiles."""
         return local_copy_cycles(float(self.stays.max()))
 
 
@@ -63,35 +67,35 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> list[Move]:
-    """Return the copies of shared values, and of weights with one value per neuron, to their readers: one for float32, one for float16."""
+    """Return the copies of shared values, and of weights with one value per neuron: a move of float32 values, and one of float16."""
     return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
 
 
 def _numbers(layout: Layout, size: int) -> Move | None:
     """Return the copy of values of `size` bytes each; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
-    found = weights_from_owners(layout, size, move.traffic, move.stays)
+    any_moves = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
         where = layout.ranges[layer.id]
         shared = layer.scalar_parameters + sum(
             link.one_to_one and link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming
         )
         for _ in range(shared):
-            found = True
+            any_moves = True
             _shared(layout, move, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
         if problem.copies(link) and link.weight_elements and link.one_to_one and size == (HALF if link.half else FLOAT):
-            found = True
+            any_moves = True
             source, target = layout.ranges[link.source.owner], layout.ranges[link.target]
             if link.weight_elements == 1:
                 _shared(layout, move, int(target.tiles[0]), source)
             else:
                 _pairs(layout, move, source, target, size)
-    return move if found else None
+    return move if any_moves else None
 
 
 def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
-    """Add one shared value, which is copied once for each column group."""
+    """Add one shared value, of which every column group has a copy."""
     groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
     away = where.tiles != home
     send_to_all(layout, move.traffic, home, where.tiles[away], FLOAT)
@@ -100,15 +104,16 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, size: int) -> None:
-    """Add one-to-one weights of `size` bytes; both sides store them in the order of the neurons, so two tiles exchange one piece."""
-    ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
+    """Add one-to-one weights of `size` bytes; source and target store them in the order of neurons, so two tiles exchange one piece."""
+    ends, target_ends = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
         for index, (tile, last) in enumerate(zip(tiles.tolist(), ends.tolist(), strict=True)):
             first = last - int(source.neurons[index])
-            overlapping = range(int(np.searchsorted(theirs, first, side="right")), int(np.searchsorted(theirs, last, side="left")) + 1)
-            for other in overlapping:
-                common = min(last, int(theirs[other])) - max(first, int(theirs[other] - target.neurons[other]))
+            begin = int(np.searchsorted(target_ends, first, side="right"))
+            end = int(np.searchsorted(target_ends, last, side="left"))
+            for other in range(begin, end + 1):
+                common = min(last, int(target_ends[other])) - max(first, int(target_ends[other] - target.neurons[other]))
                 if int(origin[other]) == tile:
                     move.stays[tile] += size * common
                 else:
@@ -123,9 +128,9 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Return the exchange and the work to copy weights to the sources that need them for their gradients; None if no source needs weights.
 
-    Each tile of such a source reads its rows of the weights and stores them in the order of the targets. In a column group of the target,
-    the rows of neighbouring neurons are adjacent, separately for paired columns and for a last single column, so a column group sends one
-    piece or two; packed rows are one piece from each bundle of the target's tiles. All workers of the tile share the work.
+    Each tile of such a source reads the rows of its neurons and stores them in the order of the targets. A column group of the target sends
+    one piece, or two if its last column has no partner. If rows are packed, each bundle of target tiles sends one piece. All workers of the
+    source tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -147,21 +152,21 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles in which the busiest worker puts `rows` rows of weights in order; elements are distributed as in the codelet."""
+    """Return the cycles of the busiest worker that sorts `rows` rows of weights; elements are distributed to workers as in the codelet."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
+    cycles, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in equal_runs(target.neurons):
         column = rows * tiles
         begin, end = (column * columns * (worker + k) // len(worker) for k in (0, 1))
         touched = np.where(end > begin, (end - 1) // column - begin // column + 1, 0)
-        found += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
-    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
+        cycles += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(cycles.max())
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Return the cycles of :func:`_cycles` for float16 weights, of which each worker processes an even number of columns of all rows."""
+    """Return the cycles of :func:`_cycles` for float16 weights; each worker processes an even number of columns of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
+    cycles, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())
     begin, end = (np.minimum(2 * (ceil_div(outputs, 2) * (worker + k) // len(worker)), outputs) for k in (0, 1))
     for tiles, columns in equal_runs(target.neurons):
@@ -170,27 +175,27 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
         last = np.minimum(ceil_div(np.maximum(end - at, 0), max(columns, 1)), tiles)
         groups = int(column_groups(np.array([columns]), target.columns)[0])
         amounts = {"runs": 1, "groups": np.maximum(last - first, 0) * groups, "columns": overlap, "weights": overlap * rows}
-        found += cycles_of(vertex.loops, amounts)
+        cycles += cycles_of(vertex.loops, amounts)
         at += tiles * columns
-    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(cycles.max())
 
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
-    """Add the rows that tiles of the source read; weights already on the tile are not moved."""
+    """Add the rows that tiles of the source read; weights in a tile's own memory are not moved."""
     size, memo, key = HALF if link.half else FLOAT, layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
     pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
-    read = np.bincount(origin, minlength=target.replicas)
-    sent = size * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)
-    each = whole if source.width == 1 else pieces
+    readers = np.bincount(origin, minlength=target.replicas)
+    sent = size * link.inputs * target.tile_neurons * np.repeat(readers > 0, target.width)
+    pieces_sent = whole if source.width == 1 else pieces
     traffic.sent[target.tiles] += sent
-    traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(each.sum()))
-    both, mine, own = shared_tiles(source.tiles, target.tiles)
-    same = origin[mine // source.width] == own // target.width
-    both, mine, own = both[same], mine[same], own[same]
-    held = size * source.tile_neurons[mine] * target.tile_neurons[own]
-    traffic.add(both, -held, -each[own % target.width])
-    traffic.sent[both] -= held * (read[own // target.width] == 1)
+    traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(pieces_sent.sum()))
+    both, of_source, of_target = shared_tiles(source.tiles, target.tiles)
+    same = origin[of_source // source.width] == of_target // target.width
+    both, of_source, of_target = both[same], of_source[same], of_target[same]
+    held = size * source.tile_neurons[of_source] * target.tile_neurons[of_target]
+    traffic.add(both, -held, -pieces_sent[of_target % target.width])
+    traffic.sent[both] -= held * (readers[of_target // target.width] == 1)
     for r in range(source.replicas) if layout.several_chips else ():
         homes = layout.by_chip(target.of(int(origin[r])), target.neurons)
         for chip, neurons in layout.by_chip(source.of(r), source.neurons).items():
@@ -199,7 +204,7 @@ def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRang
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Return the pieces per tile if all rows are read: a piece ends only where a group's elements are padded to an even number."""
+    """Return the pieces per tile if all rows are read; a piece ends only where a column group is padded to an even number of elements."""
     size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

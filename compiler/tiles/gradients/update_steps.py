@@ -1,4 +1,9 @@
-"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights."""
+"""Supersteps of the update: sums of private gradients, the optimiser, and the exchange of new weights.
+
+A worker of a tile processes one block of a population: some of the tile's neurons (a column group) for some of its samples. Each block
+computes a private gradient, and those of the same column group are summed first. Weights of convolutions are used on several tiles: their
+owner, one of these tiles, then sums the gradients of all column groups (shared gradients).
+"""
 
 from __future__ import annotations
 
@@ -42,26 +47,26 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
-    found, gathered = [], gradients_to_shares(layout)
+    steps, gathered = [], gradients_to_shares(layout)
     if layout.problem.network.passes:
-        found = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
+        steps = [SuperstepDraft(GRADIENTS, "update", 1, _loaded(_add_sums, layout), shares_of_gradients(layout)), _rates(layout)]
         gathered = rates_to_updates(layout)
     if layout.problem.network.square:
         norm = norm_steps(layout, _loaded(_add_squares, layout), gathered, squared_shares(layout))
-        found += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
+        steps += [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
     else:
-        found.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
+        steps.append(SuperstepDraft("update: optimiser", "update", 1, optimiser, gathered))
     if layout.owned:
-        found.insert(
+        steps.insert(
             0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
         )
     if layout.owned or replicated:
-        found.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
-    return tuple(found)
+        steps.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
+    return tuple(steps)
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed first."""
+    """Yield the supersteps that copy new weights: to all replicas, then shared values to their readers, then rows of weights to sources."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -98,7 +103,7 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices with which owners sum the gradients of their weights over groups."""
+    """Add the vertices with which owners sum the gradients of their weights over column groups."""
     problem = layout.problem
     for work in owned_work(layout, layers):
         workers = problem.target.workers
@@ -107,7 +112,7 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Add the vertices that sum the private gradients of each column group into its first block, for replicated and shared weights."""
+    """Add the vertices that sum the private gradients of each column group, for populations with replicas and for weights with owners."""
     problem = layout.problem
     for layer in layers:
         where = layout.ranges[layer.id]
@@ -165,12 +170,12 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Return the amounts of a worker that sums `parts` gradients of its share of `elements`, a whole number of pairs."""
+    """Return the amounts of a worker that sums `parts` gradients for its share of `elements`, which is rounded up to whole pairs."""
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
 Vertices: TypeAlias = list[tuple[bool, Any, Any]]
-"""Whether values are float16, and amounts and number of vertices on every tile, for each kind of learned parameter of a population."""
+"""For each learned parameter and size of column group: whether it is float16, and amounts and number of vertices on every tile."""
 
 
 def _of_layer(
@@ -182,26 +187,28 @@ def _of_layer(
 
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
-    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    """Return the vertices that sum the private gradients of column groups with several blocks."""
+    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((half, amounts, number))
-    return found
+        vertices.append((half, amounts, number))
+    return vertices
 
 
 def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
-    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    """Return the vertices that each process a share of a parameter; with `sums`, they also sum its gradients."""
+    shares, vertices = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
-        mine = shares_of(where, elements).ravel()
-        amounts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
-        number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((half, amounts, number))
-    return found
+        elements_of_tile = shares_of(where, elements).ravel()
+        amounts = _summed(problem, elements_of_tile, 1 if not sums else shares if where.replicas == 1 else where.replicas)
+        number = np.tile(groups, where.replicas) * (elements_of_tile > 0) * problem.target.workers
+        vertices.append((half, amounts, number))
+    return vertices
 
 
 def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
-    """Yield, by learned parameter and size of column group: whether it is float16, groups on each tile of a replica, elements of each."""
-    for each, half in rows:
-        for groups, elements in parameter_groups(where, each):
+    """Yield, for each learned parameter and size of column group: whether it is float16, the groups on each tile, and their elements."""
+    for rows_of_parameter, half in rows:
+        for groups, elements in parameter_groups(where, rows_of_parameter):
             yield half, groups, elements

@@ -1,4 +1,4 @@
-"""Number of halvings of a binary search in a list of ids."""
+"""Number of halvings (steps) of a binary search in a list of ids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 
 
 def halvings(ids: Ints) -> Ints:
-    """Return the number of steps of a binary search in `ids` ids, which is the number of bits of `ids`."""
+    """Return the number of halvings in a list of `ids` ids, which is the number of bits of `ids`."""
     return np.frexp(ids.astype(np.float64))[1].astype(np.int64)
 
 

@@ -1,4 +1,8 @@
-"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
+"""Sizes of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile.
+
+An indexed map is a connection that is not dense, such as a convolution, as a list of (source, target, weight). A tile has tables with the
+entries of its own neurons.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.indexed.tables import IndexTables
 
 Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
-"""Function that cuts a map along groups of neurons of one side, given the first neuron of each group and their numbers of neurons."""
+"""Function that builds tables for groups of neurons; its arguments are the first neuron and the number of neurons of each group."""
 
 AMOUNTS: Final = (
     "span",
@@ -32,8 +36,9 @@ AMOUNTS: Final = (
     "read",
     "pieces",
 )
+"""Names of the sizes that :class:`TableAmounts` explains."""
 REMEMBERED: Final = 4
-"""Maximum number of results that a profile caches, one for each array of group sizes."""
+"""Maximum number of results that a profile caches."""
 SIZES: Final = 10
 """Number of group sizes that a profile measures."""
 SAMPLED: Final = 16
@@ -42,15 +47,15 @@ SAMPLED: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class TableAmounts:
-    """Sizes of the tables on tiles, by name; each is a number or an array over tiles.
+    """Sizes of the tables on tiles, by name; each size is a number or an array over tiles.
 
-    `largest` are the sizes for the largest group of a tile, `total` the sums over all groups of a tile. The names are:
+    `largest` contains the largest value of each size in any group of a tile, `total` the sum over all groups of the tile. The names are:
 
     * `span`: rows; `keys`: rows that are found by key; `reach`: sources from the first one with a row to the last one with a row;
     * `searched`, `ended`: 1 if sources come before the first one with a row, or after the last one, else 0;
     * `singles`, `runs`, `values`: runs of one value, longer runs, and the values of both; biases are not included;
     * `bias_singles`, `bias_runs`, `bias_values`: the same three sizes for biases;
-    * `size`: weights and biases that are used (elements of theta); `biases`: the biases among them; `bytes`: bytes of the tables;
+    * `size`: weights and biases that are used; `biases`: the biases among them; `bytes`: bytes of the tables;
     * `read`, `pieces`: targets whose deltas are read, and the number of contiguous ranges of these targets.
     """
 
@@ -59,7 +64,10 @@ class TableAmounts:
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a weight for each source, `reach`, `span`, runs and values are weighted sums."""
+    """Return the sizes of every group's tables, by name.
+
+    `rate` contains a weight for each source. With it, `span`, `reach`, and the numbers of runs and values are sums of these weights.
+    """
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -98,25 +106,25 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
 
 
 def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the rows, runs and values of every group, without biases, weighted by the rates of their sources."""
+    """Return the rows, runs and values of every group, weighted by the rates of their sources; biases are not included."""
     group, source, runs_of_row, values_of_row = tables.rows_by_source
     counts, groups = (1.0, runs_of_row, values_of_row), len(tables.span)
     rows, runs, values = (np.bincount(group, rate[source] * count, groups).astype(np.float64) for count in counts)
     return rows, runs, values
 
 
-def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
-    """Return the amounts of tiles from the :func:`amounts` of all groups, listed tile by tile: tile i has ``groups[i]`` groups."""
+def held_exactly(indexed: dict[str, Any], groups: Ints) -> TableAmounts:
+    """Return the sizes for each tile, given the sizes for each group, tile by tile; tile i has ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
-        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
-        {name: np.add.reduceat(values, start) for name, values in found.items()},
+        {name: np.maximum.reduceat(values, start) for name, values in indexed.items()},
+        {name: np.add.reduceat(values, start) for name, values in indexed.items()},
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Largest measured amounts of a group, for several group sizes in ascending order.
+    """Largest amounts of the measured groups, for several group sizes in ascending order.
 
     ``largest[a, i]`` is the largest amount a of :data:`AMOUNTS` in groups of ``sizes[i]`` neurons.
     """
@@ -124,10 +132,10 @@ class Profile:
     sizes: Ints
     largest: Floats
     _known: dict[tuple[bytes, bytes], TableAmounts] = field(default_factory=dict)
-    """Cache of the latest results: the search requests the amounts of few different groups again and again."""
+    """Cache of the latest results, because a search needs the same few results many times."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
-        """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""
+        """Estimate the amounts of tiles whose `neurons` neurons are cut into `groups` groups."""
         each, number = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64), np.asarray(groups)
         key = _bytes(each), _bytes(number)
         if key not in self._known:
@@ -156,11 +164,11 @@ def _bytes(array: Ints | Floats) -> bytes:
 def measure(cutter: Cutter, neurons: int) -> Profile:
     """Measure the tables of a population of `neurons` neurons, for several group sizes and a sample of the groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
-    found = []
+    largest = []
     for size in sizes:
         number = -(-neurons // int(size))
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
         first = chosen * size
         measured = amounts(cutter(first, np.minimum(size, neurons - first)))
-        found.append([float(measured[name].max()) for name in AMOUNTS])
-    return Profile(sizes, np.array(found).T)
+        largest.append([float(measured[name].max()) for name in AMOUNTS])
+    return Profile(sizes, np.array(largest).T)

@@ -1,4 +1,8 @@
-"""Indexed connections of a mapped network, with the tables on tiles and the tables' sizes."""
+"""Indexed connections of a mapped network: their tables on tiles, and the sizes of these tables.
+
+A tile has tables for each of its column groups, which are parts of its neurons. A replica is a copy of a population on separate tiles, for
+a share of the batch.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,8 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 class IndexedLink:
     """An indexed connection.
 
-    `weight_learns` and `bias_learns` say whether training changes its weights and its biases. `cuts` are the tables of all maps of
-    the network, which connections with the same map share.
+    `weight_learns` and `bias_learns` say whether training changes its weights and its biases. `cuts` contains the tables of all maps of
+    the network; connections with equal maps share tables.
     """
 
     op: IndexedOp
@@ -34,7 +38,7 @@ class IndexedLink:
 
     @cached_property
     def map(self) -> IndexedMap:
-        """The runs of the connection."""
+        """The entries of the connection: source, target and weight of each."""
         return indexed_map(self.op, self.buffers)
 
     @cached_property
@@ -43,12 +47,12 @@ class IndexedLink:
 
     @property
     def owned(self) -> int:
-        """Elements of theta that tiles own; 0 for constants, which only groups store."""
+        """Number of weights and biases that tiles own; 0 if they are constants, which have no owner."""
         return self.map.elements if self.map.constants is None else 0
 
     @property
     def values(self) -> int:
-        """Number of pairs of a source value and a target that it reaches."""
+        """Number of pairs of a source value and a target that the value reaches."""
         return self.map.length * int(np.count_nonzero(self.map.source < self.map.inputs))
 
     def estimated(self, side: Side, neurons: Any, groups: Any) -> TableAmounts:
@@ -69,7 +73,7 @@ class IndexedLink:
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
-        """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each value of the source, if they differ."""
+        """Return the amounts of every tile of `where`, replica by replica; `rate` is the event rate of each source value, if measured."""
         one = held_exactly(self._cuts.amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 

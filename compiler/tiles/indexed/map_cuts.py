@@ -1,4 +1,4 @@
-"""Tables of an indexed map on tiles, and the tables' sizes, computed once for all connections with this map."""
+"""Tables of an indexed map on tiles, and the sizes of these tables, computed once for all connections with the map."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_ta
 KEPT: Final = 4
 """Number of cuts whose tables are cached while placements are compared."""
 Side: TypeAlias = Literal["target", "source"]
+"""Population for which a table is built: the target or the source of the connection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class MapCuts:
 
     @cached_property
     def target(self) -> Profile:
-        """Amounts measured on the target's side, from which those of placements are estimated."""
+        """Amounts measured on the target's side; the amounts of placements are interpolated from them."""
         return _profile(self.map, "target")
 
     @cached_property
@@ -57,7 +58,7 @@ class MapCuts:
         return self._forms[key]
 
     def amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
-        """Return the amounts of each column group of a replica; `rate`: events of each value of the source, if they differ."""
+        """Return the amounts of each column group of a replica; `rate` is the event rate of each source value, if measured."""
         key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
         if key not in self._measured:
             if len(self._measured) >= KEPT:
@@ -77,8 +78,8 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 
 @lru_cache(maxsize=64)
-def _profile(found: IndexedMap, side: Side) -> Profile:
+def _profile(indexed: IndexedMap, side: Side) -> Profile:
     """Return the measured amounts of a map. Plans of one network share map objects, so they hit the cache."""
     if side == "target":
-        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
-    return measure(lambda first, count: source_tables(found, first, count), found.inputs)
+        return measure(lambda first, count: target_tables(indexed, first, count), indexed.outputs)
+    return measure(lambda first, count: source_tables(indexed, first, count), indexed.inputs)

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Bools, Ints
 from snnc.compiler.tiles.indexed.tables import Pieces
 
 GRAIN: Final = 4
-"""Minimum number of shared weights per owner: an owner receives a fragment from each group, however few weights it owns."""
+"""Minimum number of shared weights per owner: an owner receives a fragment from each column group, however few weights it owns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class Owners:
         return np.stack([self.tile, self.first, self.count, self.learned.astype(np.int64)], axis=1)
 
 
-def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
+def find_owners(indexed: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
     """Assign the elements of theta to owner tiles.
 
     Weights that only one group uses are owned by the tile of the group; all others are distributed evenly over the tiles.
 
     Parameters
     ----------
-    found, used
+    indexed, used
         The map, and the elements of theta that each column group of the target's first replica uses.
     group_tiles, tiles
         The tile of each of these groups, and all tiles of the target.
@@ -48,7 +48,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []
-    for begin, end, learns in ((0, found.weights, weight_learns), (found.weights, found.elements, bias_learns)):
+    for begin, end, learns in ((0, indexed.weights, weight_learns), (indexed.weights, indexed.elements, bias_learns)):
         inside = (used.first < end) & (used.first + used.count > begin)
         first = np.maximum(used.first[inside], begin)
         count = np.minimum((used.first + used.count)[inside], end) - first
@@ -59,7 +59,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if the ranges are too many."""
+    """Make the tile of each group the owner of its weights; return None if groups share a weight, or if this needs too many ranges."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:

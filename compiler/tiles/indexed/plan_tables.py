@@ -1,4 +1,4 @@
-"""Tables of the indexed connections of a plan."""
+"""Tables of the indexed connections of a plan, which are convolutions and other connections that are not dense."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, targe
 
 @dataclass(frozen=True, eq=False)
 class IndexedConnection:
-    """An indexed connection of a plan, with the tables of the groups of one replica; all replicas have the same tables."""
+    """An indexed connection of a plan, with the tables of one replica; all replicas have the same tables."""
 
     connection: ConnectionInfo
     map: IndexedMap
@@ -35,24 +35,24 @@ def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
 
 
 def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedConnection]:
-    """Cut every indexed connection of `program` as `plan` cuts its populations."""
+    """Build the tables of every indexed connection of `program`, by connection id, for the blocks in `plan`."""
     placed = {p.id: p for p in plan.populations}
     learned = {op.parameter for op in program.update} if plan.training else set()
     back = {op.connection for op in program.backward if isinstance(op, InputGradient)} if plan.training else set()
-    found = {}
+    connections = {}
     for id_, op in indexed_operations(program).items():
         connection = next(c for c in program.connections if c.id == id_)
-        made, target = indexed_map(op, program.buffers), placed[connection.target]
+        indexed, target = indexed_map(op, program.buffers), placed[connection.target]
         group_tiles, *groups = _groups(target)
-        tables = target_tables(made, *groups)
-        source = source_tables(made, *_groups(placed[connection.source])[1:]) if id_ in back else None
+        tables = target_tables(indexed, *groups)
+        source = source_tables(indexed, *_groups(placed[connection.source])[1:]) if id_ in back else None
         owners = None
-        if made.constants is None:
+        if indexed.constants is None:
             learns = {"weight_learns": connection.weight in learned, "bias_learns": connection.bias in learned}
             tiles = np.array(sorted({b.tile for b in target.blocks}), dtype=np.int64)
-            owners = find_owners(made, tables.used, group_tiles, tiles, **learns)
-        found[id_] = IndexedConnection(connection, made, tables, source, owners)
-    return found
+            owners = find_owners(indexed, tables.used, group_tiles, tiles, **learns)
+        connections[id_] = IndexedConnection(connection, indexed, tables, source, owners)
+    return connections
 
 
 def _groups(placed: PopulationPlan) -> Ints:

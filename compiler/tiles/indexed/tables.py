@@ -1,9 +1,12 @@
 """Cut indexed maps along groups of neurons, and build the tables of each group.
 
-A *group* is a range of neurons of a population that share weights on a tile. On the target's side, a group's tables contain the entries
-that lead to its neurons, with a row for each source; on the source's side, the entries that start from its neurons, with a row for each
-neuron. Adjacent entries of a row with consecutive targets and consecutive weights form one *run*. A group numbers the weights that it uses
-(and on the source's side the targets whose deltas it reads) without gaps; runs refer to these local numbers.
+An *entry* of a map connects a source value to a target neuron with a weight. A *group* is a range of neurons of a population that share
+weights on a tile. On the target's side, a group's tables contain the entries that lead to its neurons, with a row for each source. On the
+source's side, they contain the entries that start from its neurons, with a row for each neuron. Adjacent entries of a row with consecutive
+targets and consecutive weights form one *run*.
+
+The weights that a group uses are numbered without gaps. On the source's side, so are the targets whose deltas the group reads. Runs refer
+to these local numbers. *theta* is the array of a connection's weights, followed by its biases.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 from snnc.compiler.tiles.blocks.grouping import Ints
 
 SPARSE: Final = 4
-"""Rows have keys if fewer than one in SPARSE of the sources between a group's first and last one reach the group."""
+"""Rows are found by keys if fewer than 1 / SPARSE of the sources between a group's first and last source reach the group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Ranges ``[first, first + count)`` of an array that each group uses, group by group; `group` is the index of a group's first range."""
+    """Ranges ``[first, first + count)`` of an array that groups use; `group` contains the index of each group's first range."""
 
     group: Ints
     first: Ints
@@ -61,16 +64,17 @@ class IndexTables:
         First row of each group, and the number of its rows. A row is a source on the target's side, and a neuron of the group on the
         source's side.
     keys
-        Sources with a row, in ascending order, if few of the sources between the first and the last one reach a group; `low` is then 0.
-        Empty if every source in between has a row.
+        Sources with a row, in ascending order, if rows are found by keys; `low` is then 0. Empty if every source from the group's first
+        to its last source has a row.
     rows
         Row offsets, ``span + 1`` per group: the index in the group of the first run of each row, and the number of runs. Biases are an
         additional last row, which makes ``span + 2`` entries.
     row_start, run_start
-        Index of a group's first entry in `rows`, and of its first run in the three arrays below; one more element than groups.
+        Index of a group's first entry in `rows`, and of its first run in the three arrays below. The last element is the length of these
+        arrays.
     place, weight, length
-        First target and first weight of each run, as local numbers (for a maximum, the number of the entry instead of a weight), and its
-        number of values.
+        First target and first weight of each run, as local numbers, and its number of values. For a maximum, `weight` is the number of
+        the entry.
     used
         Elements of theta that each group uses.
     targets
@@ -100,16 +104,16 @@ class IndexTables:
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
-        """Source of the first row of each group, and of the last row plus 1; on the source's side, indices of neurons in the group."""
+        """First source with a row, and last source with a row plus 1, of each group; on the source's side, neurons of the group."""
         if not self.keyed:
             return self.low, self.low + self.span
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
-        some, keys = self.span > 0, np.append(self.keys, 0)
-        return np.where(some, keys[np.minimum(begin, len(self.keys))], 0), np.where(some, keys[last] + 1, 0)
+        nonempty, keys = self.span > 0, np.append(self.keys, 0)
+        return np.where(nonempty, keys[np.minimum(begin, len(self.keys))], 0), np.where(nonempty, keys[last] + 1, 0)
 
     @property
     def rows_by_source(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Group, source, number of runs, and number of values in these runs, of every row without biases."""
+        """Group, source, number of runs, and number of values of every row, except rows of biases."""
         group = np.repeat(np.arange(len(self.span)), self.span)
         index = np.arange(len(group)) - np.repeat(np.cumsum(self.span) - self.span, self.span)
         source = self.keys if self.keyed else self.low[group] + index
@@ -174,10 +178,10 @@ class _Entries:
     length: Ints
 
 
-def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the target's groups ``[first, first + count)``, which are ascending and do not overlap."""
-    entries = _clipped(found, first, count)
-    plain = entries.row < found.inputs
+def target_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
+    """Cut `indexed` along the target's groups ``[first, first + count)``, which are ascending and do not overlap."""
+    entries = _clipped(indexed, first, count)
+    plain = entries.row < indexed.inputs
     group, source = entries.group[plain], entries.row[plain]
     low, high = _extent(group, source, len(first))
     span, keys, index = high - low, np.zeros(0, np.int64), source - low[group]
@@ -189,43 +193,43 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     row = span[entries.group]
     row[plain] = index
     merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
-    return _tables(found, merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)))
+    return _tables(indexed, merged, (low, span, keys), always=indexed.biases > 0, targets=_nothing(len(first)))
 
 
-def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
-    """Cut `found` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
-    begin, end = (np.searchsorted(found.source, np.minimum(edge, found.inputs), side="left") for edge in (first, first + count))
+def source_tables(indexed: IndexedMap, first: Ints, count: Ints) -> IndexTables:
+    """Cut `indexed` along the source's groups ``[first, first + count)``, which are ascending and do not overlap; biases are omitted."""
+    begin, end = (np.searchsorted(indexed.source, np.minimum(edge, indexed.inputs), side="left") for edge in (first, first + count))
     group = np.repeat(np.arange(len(first)), end - begin)
     inside = _ranges(begin, end - begin)
-    units, each = found.target[inside] // found.length, found.outputs // found.length
-    numbered, targets = _numbered(group * each + units, each, len(first), found.length)
+    units, each = indexed.target[inside] // indexed.length, indexed.outputs // indexed.length
+    numbered, targets = _numbered(group * each + units, each, len(first), indexed.length)
     entries = _Entries(
-        group, found.source[inside] - first[group], numbered * found.length, found.weight[inside], np.full(len(group), found.length)
+        group, indexed.source[inside] - first[group], numbered * indexed.length, indexed.weight[inside], np.full(len(group), indexed.length)
     )
     rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
-    return _tables(found, _merged(entries), rows, always=False, targets=targets)
+    return _tables(indexed, _merged(entries), rows, always=False, targets=targets)
 
 
-def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
+def _clipped(indexed: IndexedMap, first: Ints, count: Ints) -> _Entries:
     """Assign entries to the groups of their targets; an entry that reaches several groups is split."""
     stop = first + count
-    every = np.arange(found.outputs + 1)  # fewer than entries, so search once for each target
-    begin = np.searchsorted(stop, every, side="right")[found.target]
-    end = np.searchsorted(first, every, side="left")[found.target + found.length]
+    every = np.arange(indexed.outputs + 1)  # fewer than entries, so search once for each target
+    begin = np.searchsorted(stop, every, side="right")[indexed.target]
+    end = np.searchsorted(first, every, side="left")[indexed.target + indexed.length]
     reached = np.flatnonzero(end > begin)
     number = (end - begin)[reached]
     entry = np.repeat(reached, number)
     group = _ranges(begin[reached], number)
     order = stable_order(group, len(first))
     entry, group = entry[order], group[order]
-    target = np.maximum(found.target[entry], first[group])
-    skipped = target - found.target[entry]
-    length = np.minimum(found.target[entry] + found.length, stop[group]) - target
-    return _Entries(group, found.source[entry], target, found.weight[entry] + skipped, length)
+    target = np.maximum(indexed.target[entry], first[group])
+    skipped = target - indexed.target[entry]
+    length = np.minimum(indexed.target[entry] + indexed.length, stop[group]) - target
+    return _Entries(group, indexed.source[entry], target, indexed.weight[entry] + skipped, length)
 
 
 def _ranges(first: Ints, count: Ints) -> Ints:
-    """Return the numbers of all ranges ``[first, first + count)``, one range after the other."""
+    """Return the concatenation of all ranges ``[first, first + count)``."""
     found: Ints = np.arange(int(count.sum())) + np.repeat(first - (np.cumsum(count) - count), count)
     return found
 
@@ -235,8 +239,8 @@ def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
     low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     begin = np.searchsorted(group, np.arange(groups), side="left")
     end = np.searchsorted(group, np.arange(groups), side="right")
-    some = end > begin
-    low[some], high[some] = row[begin[some]], row[end[some] - 1] + 1
+    nonempty = end > begin
+    low[nonempty], high[nonempty] = row[begin[nonempty]], row[end[nonempty] - 1] + 1
     return low, high
 
 
@@ -255,18 +259,18 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
+def _tables(indexed: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
     """Build the tables from runs; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
     run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
     row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
-    wanted = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
+    row_number = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
     of_group = np.repeat(np.arange(groups), np.diff(row_start))
     wide = int(span.max(initial=0)) + 2
-    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
-    local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
-    of_map = always, found.inputs, found.weights
+    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + row_number, side="left") - run_start[of_group]
+    local, used = (runs.weight, _nothing(groups)) if indexed.maximum else _used(runs, groups, indexed.elements)
+    of_map = always, indexed.inputs, indexed.weights
     return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, *of_map)
 
 
@@ -279,7 +283,10 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct `keys`, ``group * each + index``, of every group without gaps; also return the ranges of ``index * unit``."""
+    """Number the distinct `keys` of every group without gaps; a key is ``group * each + index``.
+
+    Return the number of each key, and the ranges of ``index * unit`` that each group uses.
+    """
     order = stable_order(keys, groups * each)
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
@@ -299,7 +306,7 @@ def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Piec
 def stable_order(keys: Ints, bound: int) -> Ints:
     """Return the stable ascending order of `keys`, which are at least 0 and less than `bound`.
 
-    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a sort that compares 64-bit ones.
+    NumPy sorts 16-bit integers by counting their digits, which is several times faster than a comparison sort of 64-bit integers.
 
     Examples
     --------

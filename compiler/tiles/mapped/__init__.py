@@ -1,1 +1,1 @@
-"""Description of a network for the mapping: populations, connections, losses, and operations of equations."""
+"""Description of a network for the mapper: populations, connections, loss, and the cost of operations."""

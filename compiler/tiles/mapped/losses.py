@@ -1,4 +1,7 @@
-"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample."""
+"""Sizes of a loss on a machine: the outputs that it reads, and the scores and targets of a sample.
+
+A score is a statistic of an output over time, such as its number of spikes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class ScoreSlot:
     first, stop
         The range of outputs, among all that the loss reads.
     place
-        Index of the first of these scores among all scores.
+        Index of the first score of the slot among all scores.
     """
 
     kind: ScoreKind
@@ -52,13 +55,13 @@ class LossShape:
     slots
         Scores computed before the adjoints; losses that are not composed have one for each output.
     columns
-        Number of values in a sample's targets, or with `each_step` in a step's targets; 0: the target is the sample's class (an integer).
+        Number of target values of a sample, or of a step with `each_step`; 0 if the target is the class of the sample (an integer).
     each_step
         Whether every step has its own targets.
     lengths
         Whether the last column is the length of the sequence, in steps.
     masked
-        Number of target values (in a step with `each_step`, else in a sample) that every worker reads to count the known targets.
+        Number of target values of a sample, or of a step with `each_step`, that every worker reads to count the known targets.
     """
 
     name: str | None = None
@@ -76,7 +79,7 @@ class LossShape:
 
     @property
     def scores(self) -> int:
-        """Number of scores stored per sample before its adjoints are computed; 0: every step has its own loss."""
+        """Number of scores stored per sample before its adjoints are computed; 0 if every step has its own loss."""
         return sum(slot.stop - slot.first for slot in self.slots)
 
     @property
@@ -95,7 +98,7 @@ class LossShape:
         return self.lengths or any(slot.kind == "known" for slot in self.slots)
 
     def targets(self, steps: int) -> int:
-        """Return the number of values in a sample's targets; 0: the target is its class."""
+        """Return the number of target values of a sample; 0 if the target is the class of the sample."""
         return self.columns * (steps if self.each_step else 1)
 
     def looked_at(self, steps: int) -> int:
@@ -121,17 +124,17 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
-    """Return a slot for each range of outputs and statistic over time that a term reads."""
-    wanted: list[tuple[ScoreKind, int, int]] = []
+    """Return a slot for each statistic of a range of outputs that a term of the loss reads."""
+    keys: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets
         if term.statistic != "steps" or known:
-            wanted.append(("known" if known else term.statistic, first, stop))
-    found, place = [], 0
-    for kind, first, stop in dict.fromkeys(wanted):
-        found.append(ScoreSlot(kind, first, stop, place))
+            keys.append(("known" if known else term.statistic, first, stop))
+    slots, place = [], 0
+    for kind, first, stop in dict.fromkeys(keys):
+        slots.append(ScoreSlot(kind, first, stop, place))
         place += stop - first
-    return tuple(found)
+    return tuple(slots)
 
 
 def _masked(loss: Composed) -> int:

@@ -1,4 +1,4 @@
-"""Description of a StepProgram for the mapping: layers (populations), links (connections) and sources, with their sizes."""
+"""Description of a step program for the mapper: layers (populations), links (connections) and sources, with their sizes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class LearnedParameter:
 
 @dataclass(frozen=True)
 class Past:
-    """Number of values that an adjoint reads from every step: states (before and after each step) and others, as float32 and as float16."""
+    """Number of values that an adjoint reads from every step: states (before and after each step) and other values, by type."""
 
     states: int
     others: int
@@ -202,7 +202,7 @@ class Layer:
     def running(self) -> tuple[int, int]:
         """Number of float32 and of float16 states that are stored apart from the history.
 
-        A state whose history is stored in its own type is not among them: its last value is part of the history.
+        If a state and its history have the same type, the history contains the current value, so the state is not counted.
         """
         kernel = self.kernel
         within = sum(name in kernel.halves for name in kernel.history) if self.gradient else 0
@@ -210,7 +210,7 @@ class Layer:
 
     @property
     def half_weights(self) -> int:
-        """Number of float16 weights per neuron, without weights in tables; either all weights that may be float16 are, or none."""
+        """Number of float16 weights per neuron, without weights of indexed connections."""
         return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
 
     @property
@@ -220,7 +220,7 @@ class Layer:
 
     @property
     def half_numbers(self) -> bool:
-        """Whether other connections into the population have float16 weights."""
+        """Whether connections into the population that are not dense have float16 weights."""
         return any(link.half and not link.dense for link in self.incoming)
 
     @property
@@ -255,7 +255,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class MappedNetwork:
-    """All layers in order, the inputs, and the properties of training."""
+    """Description of a network: all layers in order, inputs, links, and the properties of training."""
 
     layers: tuple[Layer, ...]
     inputs: tuple[BusSource, ...]
@@ -276,7 +276,7 @@ class MappedNetwork:
     passes: int = 0
     """Number of additional forward passes, and of additional backward passes, of an update for batch normalisations.
 
-    If there are any, one program computes the gradients and another one the update.
+    If it is not 0, one program computes the gradients, and another program the update.
     """
     whole_passes: bool = False
     """Whether each additional backward pass follows a forward pass, because statistics of each step are inputs."""
@@ -312,14 +312,14 @@ class MappedNetwork:
 
     @property
     def indexed(self) -> tuple[Link, ...]:
-        """Links described by tables."""
+        """Indexed connections."""
         return tuple(link for link in self.links if link.indexed is not None)
 
     @property
     def windowed(self) -> frozenset[BusSource]:
-        """Sources whose gradients can return in windows over dense connections; other connections compute them from deltas.
+        """Sources whose gradients can return in windows over dense connections.
 
-        Excludes sources read by a maximum, which finds the chosen entry only from windows of spikes.
+        Sources that a maximum reads are excluded: it finds the chosen entry only in windows of spikes.
         """
         able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
         return able - {link.source for link in self.links if link.chooses}
@@ -331,7 +331,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Describe `program`; if `training` is None, it trains if it has a loss and an optimiser."""
+    """Return the description of `program`; if `training` is None, the network trains if the program has a loss and an optimiser."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
@@ -366,6 +366,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
 
 
 def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:
+    """Return the source of a connection; `inputs` tells whether each input is the same at every step."""
     buffer = program.buffers[connection.source_buffer]
     return BusSource(
         buffer.name,
@@ -379,6 +380,7 @@ def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[st
 
 
 def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
+    """Return whether only some neurons of a connection's source receive a gradient: the source spikes, and its surrogate has bounds."""
     population = next((p for p in program.populations if p.id == connection.source), None)
     if population is None:
         return False
@@ -391,9 +393,10 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
 def _link(
     program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool, cuts: dict[IndexedMap, MapCuts]
 ) -> Link:
+    """Return the description of a connection from `source`."""
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
-    mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
+    own_backward = [op for op in backward if getattr(op, "connection", None) == connection.id]
     dense = connection.kind == "dense"
     op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
     learned = {step.parameter for step in program.update} if training else set()
@@ -409,11 +412,11 @@ def _link(
         inputs=source.width,
         outputs=source.width if op is None and not dense else math.prod(target.shape),
         weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
-        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
-        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in own_backward),
+        input_gradient=any(isinstance(op, InputGradient) for op in own_backward),
         indexed=indexed,
         sparse_values=reads_sparse_values(program, connection),
-        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in mine),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in own_backward),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 
@@ -428,6 +431,7 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
 
 
 def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
+    """Return the description of a population with its `links`."""
     buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
     backward = program.backward if training else ()

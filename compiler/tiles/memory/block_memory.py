@@ -1,4 +1,8 @@
-"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons on the tile."""
+"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons on the tile.
+
+A block is the neurons and samples that one worker processes: a column group (a part of the tile's neurons) with a part of its samples. The
+lifetime of data is the stages of a training step in which they are live (:mod:`snnc.compiler.tiles.memory.lifetimes`).
+"""
 
 from __future__ import annotations
 
@@ -32,32 +36,31 @@ from snnc.compiler.tiles.memory.lifetimes import (
 from snnc.compiler.tiles.problem import MappingProblem
 
 CategoryAndLife: TypeAlias = tuple[str, str]
-"""Category and lifetime."""
+"""Category of data (see :class:`snnc.compiler.ir.plan.Plan`), and lifetime (see :mod:`snnc.compiler.tiles.memory.lifetimes`)."""
 
 
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[CategoryAndLife, Ints]:
-    """Return bytes by (category, lifetime) on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+    """Return bytes by category and lifetime on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
-    Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
-    stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections; by default
-    they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed to own
-    equally many.
+    A replica stores the optimiser state of its share of the parameters. `holdings` returns the sizes of the tables of indexed connections;
+    by default they are estimated. With `owned`, the weights of indexed connections that the tile owns are included; all tiles are assumed
+    to own equally many.
     """
     groups = column_groups(neurons, cut.columns)
     shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
-    own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
+    stored, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     per_neuron = _states(problem, layer) | _adjoints(problem, layer)
-    floats: dict[CategoryAndLife, Any] = {key: each * samples * neurons for key, each in per_neuron.items()}
+    floats: dict[CategoryAndLife, Any] = {key: per_value * samples * neurons for key, per_value in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records - layer.measured + layer.shown) * samples * neurons
     floats["records", "forward"] = problem.steps * layer.measured * samples * neurons
     floats["history", "always"] = floats.get(("history", "always"), 0) + 2 * layer.measured * shares * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
-    floats["weights", "always"] = own * neurons + scalars
+    floats["weights", "always"] = stored * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
     floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
     # The host reads the first private gradient of a group, to which the other private gradients are added.
@@ -65,33 +68,33 @@ def block_bytes(
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
-    found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    for key, each in _half_states(problem, layer).items():
-        found[key] = found[key] + HALF * each * samples * even_neurons(neurons, cut.columns)
+    held: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    for key, per_value in _half_states(problem, layer).items():
+        held[key] = held[key] + HALF * per_value * samples * even_neurons(neurons, cut.columns)
     if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
-        found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
+        held["gradients", "always"] = held["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
     if halves := layer.half_weights:
-        found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
+        held["weights", "always"] = held["weights", "always"] + (HALF - FLOAT) * halves * neurons
     if copies and problem.network.half_weights:
-        found["weights", "copies of weights"] = found["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
+        held["weights", "copies of weights"] = held["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
     if problem.network.rounding == "master":
-        found["optimiser", "always"] = found["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
+        held["optimiser", "always"] = held["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays read sent masks before neurons of the first iteration overwrite them; if fused, they read copies made earlier.
-    found["history", "always"] = found["history", "always"] + masks
+    held["history", "always"] = held["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
-    found[copied] = found[copied] + masks * (problem.fused is not None)
-    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
+    held[copied] = held[copied] + masks * (problem.fused is not None)
+    held["history", "sequence"] = held["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
-        found[key] = found.get(key, 0 * groups) + size
+        held[key] = held.get(key, 0 * groups) + size
     if not problem.lives_between_programs:
-        return found
+        return held
     lives: dict[str, dict[str, Ints]] = {}
-    for (category, life), size in found.items():
+    for (category, life), size in held.items():
         lives.setdefault(category, {})[life] = size
-    return {(category, life): size for category, each in lives.items() for life, size in problem.sizes_between_programs(each).items()}
+    return {(category, life): size for category, sizes in lives.items() for life, size in problem.sizes_between_programs(sizes).items()}
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
@@ -110,7 +113,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the peak number of live bytes over the stages of a step: those of `held`, and those of `more`, which are listed by stage."""
+    """Return the maximum of live bytes over the stages of a step; `more` contains additional bytes by stage."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -125,7 +128,7 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows have an even length."""
+    """Return the bytes per neuron that float16 copies of weights save on the source's side; dense rows are padded to an even length."""
     links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
@@ -196,8 +199,8 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
     """Estimate the code bytes of a tile of `layer` before placement: its codelets, and the code that receives fragments.
 
-    The number of fragments follows from the relays and column groups. With packed rows, each target adds one fragment of deltas per tile,
-    as if its tiles had as many neurons as this one, and fragments of rows in proportion to the square root of the number of tiles.
+    The number of fragments follows from the relays and column groups. With packed rows, each tile of a target sends one fragment of deltas,
+    and the fragments of rows grow with the square root of the number of these tiles. All tiles are assumed to have equally many neurons.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

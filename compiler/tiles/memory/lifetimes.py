@@ -27,8 +27,8 @@ PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
 _AGAIN: Final = (AGAIN, AGAIN_NEURONS)
-_SHOWN: Final = (BACKWARD, BACKWARD_NEURONS)
-_BACK: Final = (*_AGAIN, *_SHOWN, REDUCTION)
+_BACKWARD: Final = (BACKWARD, BACKWARD_NEURONS)
+_BACK: Final = (*_AGAIN, *_BACKWARD, REDUCTION)
 SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
 """The stages before the update."""
 STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
@@ -42,9 +42,9 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "sequence": SEQUENCE,
             "forward": (*_INFERENCE, *_AGAIN),
             "found ids": (FORWARD, AGAIN),
-            "windows": (*_INFERENCE, *_AGAIN, *_SHOWN),
-            "gradient windows": (*_SHOWN, REDUCTION),
-            "returned windows": _SHOWN,
+            "windows": (*_INFERENCE, *_AGAIN, *_BACKWARD),
+            "gradient windows": (*_BACKWARD, REDUCTION),
+            "returned windows": _BACKWARD,
             "partial sums": (*_AGAIN, BACKWARD, REDUCTION),
             "currents": (FORWARD_NEURONS, AGAIN_NEURONS),
             "scores": (SCORES, LOSS),
@@ -72,7 +72,7 @@ def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
 
 
 def stage_of(part: str, name: str) -> str:
-    """Return the stage of a superstep: its part of the step, unless other data are live than in the rest of this part."""
+    """Return the stage of a superstep: its part of the step, or a separate stage if other data are live in the superstep."""
     if name in STAGES:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
@@ -98,15 +98,18 @@ def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any]
 
 
 def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
-    """Return the stage with the most live bytes, and these bytes by category (numbers, no arrays); `more` counts as "exchange"."""
+    """Return the stage with the most live bytes, and these bytes by category; `more` counts as "exchange".
+
+    All sizes must be numbers, not arrays.
+    """
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
-    found: dict[str, int] = {}
+    live: dict[str, int] = {}
     for (category, life), size in held.items():
         if stage in LIVES[life]:
-            found[category] = found.get(category, 0) + int(size)
-    found["exchange"] = int((more or {}).get(stage, 0))
-    return stage, found
+            live[category] = live.get(category, 0) + int(size)
+    live["exchange"] = int((more or {}).get(stage, 0))
+    return stage, live
 
 
 def _all(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None) -> dict[str, Any]:

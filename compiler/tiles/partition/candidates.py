@@ -75,13 +75,13 @@ class Candidates:
 
     def partition(self, part: Ints) -> Partition:
         """Return the partition that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
-        mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
-        places = {name: self._places(part[some], some) for name, some in mine.items()}
-        return Partition({name: part[some] for name, some in mine.items()}, places)
+        neurons_of = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
+        places = {name: self._places(part[neurons], neurons) for name, neurons in neurons_of.items()}
+        return Partition({name: part[neurons] for name, neurons in neurons_of.items()}, places)
 
-    def _places(self, part: Ints, some: slice) -> Ints:
+    def _places(self, part: Ints, neurons: slice) -> Ints:
         """Return the position of each neuron of a population in its part."""
-        work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
+        work, found = np.stack([self.fan_in[neurons], self.fan_out[neurons]]), np.zeros(len(part), dtype=np.int64)
         for members in Partition({"": part}).members(""):
             found[members[even_order(work[:, members])]] = np.arange(len(members))
         return found
@@ -116,11 +116,12 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the populations of `able` that a sparse connection connects with another of `able`, or with itself."""
+    """Return the populations of `able` that have a sparse connection with a population of `able`, which may be the same one."""
     return {end for both in sparse if able.issuperset(both) for end in both}
 
 
 def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
+    """Return whether a population can be cut: no neurons share a learned value, and its connections can be divided by neuron."""
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
             return False  # one learned value for all neurons
@@ -136,6 +137,7 @@ def _reads_separately(graph: Graph, edge: Edge) -> bool:
 
 
 def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
+    """Return the candidates with the numbers of connections to and from each neuron; `ends` are source and target by connection."""
     first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     neurons = sum(sizes.values())
     sources, targets = [], []
@@ -158,7 +160,7 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph after the default flow of passes, the output that the loss reads, and the loss; the last two are None without a loss."""
+    """A graph after the default flow of passes, with the output that the loss reads and the loss; both are None without a loss."""
 
     graph: Graph
     loss_output: str | None

@@ -1,4 +1,4 @@
-"""Native partitioners in a child process: if one aborts, only that process ends."""
+"""Native partitioners in a child process: if the library aborts, only the child process ends."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ def run_partitioner(library: Literal["mtkahypar", "metis"], **given: Any) -> Int
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-P", str(PROGRAM), library]
     try:
-        done = subprocess.run(command, input=arrays.getvalue(), capture_output=True, env=environment, check=False)
+        process = subprocess.run(command, input=arrays.getvalue(), capture_output=True, env=environment, check=False)
     except OSError as error:
         raise _crash(library, f"cannot be started ({error.strerror or error})") from None
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _crash(library, f"ended with {_status(done.returncode)}" + (f" ({lines[-1][:200]})" if lines else ""))
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        raise _crash(library, f"ended with {_status(process.returncode)}" + (f" ({lines[-1][:200]})" if lines else ""))
     try:
-        found: Ints = np.load(io.BytesIO(done.stdout), allow_pickle=False)
+        part: Ints = np.load(io.BytesIO(process.stdout), allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise _crash(library, "returned no output") from None
-    if found.shape != (vertices,) or (vertices and not 0 <= found.min() <= found.max() < int(given["parts"])):
-        raise _crash(library, f"returned {found.size:,} parts for {vertices:,} vertices, or numbers of parts that do not exist")
-    return found
+    if part.shape != (vertices,) or (vertices and not 0 <= part.min() <= part.max() < int(given["parts"])):
+        raise _crash(library, f"returned {part.size:,} parts for {vertices:,} vertices, or numbers of parts that do not exist")
+    return part
 
 
 def _status(code: int) -> str:
+    """Return the exit status of a process as text, or the name of the signal that ended it."""
     if code > 0:
         return f"status {code}"
     try:

@@ -24,7 +24,7 @@ class PlaceInWhole:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Ids and names of the partitioned program, with their counterparts in the whole program.
+    """The partitioned program, and the place of its populations, parameters, outputs and buffers in the whole program.
 
     Attributes
     ----------
@@ -60,13 +60,13 @@ class Correspondence:
 
     def parameters_of_parts(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Convert parameters of the whole program to parameters of the parts."""
-        found = {}
+        of_parts = {}
         for name, place in self.parameters.items():
             if place.whole in values:
                 whole = np.asarray(values[place.whole])
                 shape = self.split.parameters[name].value.shape
-                found[name] = whole if place.index is None else whole.reshape(-1)[place.index].reshape(shape)
-        return found
+                of_parts[name] = whole if place.index is None else whole.reshape(-1)[place.index].reshape(shape)
+        return of_parts
 
     def names_of_parts(self, names: Collection[str]) -> list[str]:
         """Return the names of the parts' parameters that correspond to the parameters `names` of the whole program."""
@@ -74,44 +74,44 @@ class Correspondence:
 
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Convert parameters or gradients of the parts to those of the whole program; elements that no part provides are 0."""
-        found: dict[str, Array] = {}
+        of_whole: dict[str, Array] = {}
         for name, place in self.parameters.items():
             if name in values:
                 shape = self.whole.parameters[place.whole].value.shape
-                if place.whole not in found:
-                    found[place.whole] = np.zeros(shape, values[name].dtype)
-                found[place.whole].reshape(-1)[slice(None) if place.index is None else place.index] = values[name].reshape(-1)
-        return found
+                if place.whole not in of_whole:
+                    of_whole[place.whole] = np.zeros(shape, values[name].dtype)
+                of_whole[place.whole].reshape(-1)[slice(None) if place.index is None else place.index] = values[name].reshape(-1)
+        return of_whole
 
     def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Convert inputs, id -> [T, B, *shape] (static ones [B, *shape]), to those of the parts."""
         if not self.inputs:
             return inputs
         shapes = {info.id: info.shape for info in self.whole.inputs}
-        found = dict(inputs)
+        of_parts = dict(inputs)
         for id_, values in self.inputs.items():
             if id_ in inputs:
                 given = np.asarray(inputs[id_])
                 lead = given.shape[: given.ndim - len(shapes[id_])]
-                found[id_] = given.reshape(*lead, -1)[..., values].reshape(given.shape)
-        return found
+                of_parts[id_] = given.reshape(*lead, -1)[..., values].reshape(given.shape)
+        return of_parts
 
     def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
         """Convert records, output id -> [T, B, *shape], of the parts to those of the whole program; some outputs may be missing."""
         infos = {o.id: o for o in self.whole.outputs}
-        found: dict[str, Array] = {}
+        of_whole: dict[str, Array] = {}
         for id_, place in self.outputs.items():
             if id_ not in records:
                 continue
             record, info = records[id_], infos[place.whole]
             if place.index is None:
-                found[place.whole] = record
+                of_whole[place.whole] = record
                 continue
             steps, batch = record.shape[:2]
-            if place.whole not in found:
-                found[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
-            found[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
-        return {info.id: found[info.id] for info in self.whole.outputs if info.id in found}
+            if place.whole not in of_whole:
+                of_whole[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
+            of_whole[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
+        return {info.id: of_whole[info.id] for info in self.whole.outputs if info.id in of_whole}
 
     def adjoint_of_whole(self, tensor: str, read: Callable[[str], Array]) -> Array:
         """Return the adjoint of a population's current, ``d_<id>`` [T, B, n]; `read` returns the adjoint of a part by its name."""
@@ -123,15 +123,15 @@ class Correspondence:
 
     def initial_of_parts(self, initial: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str], Array]:
         """Convert initial values, (population id, state or output buffer) -> [B, n], to those of the parts."""
-        found = {}
+        of_parts = {}
         infos = {p.id: p for p in self.whole.populations}
         for info in self.split.populations:
             place = self.populations[info.id]
             for (population, name), values in initial.items():
-                own = _same_place(infos[population], name, info) if population == place.whole else None
-                if own is not None:
-                    found[info.id, own] = values if place.index is None else np.ascontiguousarray(values[:, place.index])
-        return found
+                part_name = _same_place(infos[population], name, info) if population == place.whole else None
+                if part_name is not None:
+                    of_parts[info.id, part_name] = values if place.index is None else np.ascontiguousarray(values[:, place.index])
+        return of_parts
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
@@ -143,17 +143,17 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
     return part.output_buffers.get(port)
 
 
-def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Return the whole program's name of the bound `name` of a part's gradient window; all parts of a population share one window."""
+def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, cut: Split) -> str:
+    """Return the name in `whole` of a bound of a gradient window, given its name in `split`; all parts of a population share a window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
-    piece = found.populations.get(label)
+    piece = cut.populations.get(label)
     of = label if piece is None else piece.whole
     return next(f"{p.id}_{end}" for p in whole.populations if p.label == of)
 
 
-def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
-    """Find the counterparts in `whole` of the names of `split`, which is ``found.graph`` lowered to a program."""
+def correspond(whole: StepProgram, split: StepProgram, cut: Split) -> Correspondence:
+    """Find the counterparts in `whole` of the names of `split`, which is ``cut.graph`` lowered to a program."""
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}
@@ -162,15 +162,15 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
         return PlaceInWhole(names[label], None) if piece is None else PlaceInWhole(names[piece.whole], piece.index)
 
     parameters = {
-        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, found), None)
+        p.name: PlaceInWhole(_window_of_whole(p.name, whole, split, cut), None)
         if is_window_value(p.name)
-        else place(by_label, p.label, found.parameters.get(p.label))
+        else place(by_label, p.label, cut.parameters.get(p.label))
         for p in split.parameters.values()
     }
-    outputs = {o.id: place(output_ids, o.label, found.outputs.get(o.label)) for o in split.outputs}
+    outputs = {o.id: place(output_ids, o.label, cut.outputs.get(o.label)) for o in split.outputs}
     populations, buffers = {}, {}
     for info in split.populations:
-        piece = found.populations.get(info.label)
+        piece = cut.populations.get(info.label)
         of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
         populations[info.id] = PlaceInWhole(of.id, index)
         buffers.update({own: PlaceInWhole(of.output_buffers[port], index) for port, own in info.output_buffers.items()})

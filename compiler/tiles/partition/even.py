@@ -1,10 +1,12 @@
 """Order of the neurons within a part that gives every run of neurons about the same work.
 
 Tiles and workers process runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
-network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections. Here neurons stay near their
-position (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the running sums closest to
-the mean of the stretch: the error is carried forward, as in dithering. Every fourth neuron is instead the one that differs most from the
-mean, so that many others remain to compensate for it; neurons with far more work than the mean are placed only when the sums are below it.
+network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections.
+
+Neurons are reordered only within stretches, because neighbours often have the same sources. The next neuron of a stretch is the one that
+brings the running sums of work closest to the mean of the stretch; the error is carried forward, as in dithering. Every fourth neuron is
+instead the one that differs most from the mean, while many other neurons remain to compensate for it. Neurons with far more work than the
+mean are not chosen in this way: they follow when the running sums are below the mean.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def even_order(work: Floats) -> Ints:
     Parameters
     ----------
     work
-        [kinds, neurons]: work of each neuron, by kind of work; kinds are scaled to their means, so all count equally.
+        Work of each neuron, by kind of work, [kinds, neurons]. Each kind is divided by its mean, so that all kinds count equally.
 
     Returns
     -------
@@ -54,10 +56,10 @@ def _by_turns(work: Floats) -> Ints:
     size = (off**2).sum(axis=0)
     different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])
     error, placed = np.zeros((len(off), 1)), np.zeros(off.shape[1])
-    found = np.zeros(off.shape[1], dtype=np.int64)
-    for place in range(len(found)):
+    order = np.zeros(off.shape[1], dtype=np.int64)
+    for place in range(len(order)):
         other = next((n for n in different if placed[n] == 0), None) if place % EVERY == 0 else None
         best = int((((error + off) ** 2).sum(axis=0) + placed).argmin()) if other is None else other
-        found[place], placed[best] = best, np.inf
+        order[place], placed[best] = best, np.inf
         error = error + off[:, best, None]
-    return found
+    return order

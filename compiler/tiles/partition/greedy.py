@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""All vertices whose connectivity to a part is at least this fraction of the highest connectivity join the part together."""
+"""The most strongly connected vertex joins a part together with all vertices that have at least this fraction of its connectivity."""
 GROWTH: Final = 0.25
 """Maximum relative growth of a part before connectivities are computed again."""
 PIECES: Final = 4
@@ -43,7 +43,11 @@ def in_order(graph: Hypergraph, parts: int) -> Ints:
 
 
 def grown(graph: Hypergraph, parts: int) -> Ints:
-    """Grow the parts one after the other: each starts at the unassigned vertex closest to earlier parts, then adds the closest vertices."""
+    """Grow the parts one after the other.
+
+    A part starts at the unassigned vertex that is most strongly connected with earlier parts. It then adds the vertices that are most
+    strongly connected with it.
+    """
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
     degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
@@ -68,7 +72,7 @@ def grown(graph: Hypergraph, parts: int) -> Ints:
 
 
 def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
-    """Grow small pieces, then partition the hypergraph whose vertices are these pieces, so that small clusters stay whole."""
+    """Grow small pieces, then partition the hypergraph whose vertices are the pieces, so that small clusters stay whole."""
     number = min(PIECES * parts, graph.vertices)
     piece = grown(graph, number)
     coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
@@ -77,13 +81,16 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """Return the vertices with nearly the highest score: at most `most`, with a total work of about `room`; assigned ones have score -1."""
+    """Return the vertices with nearly the highest score: at most `most`, with a total work of about `room`.
+
+    Vertices that are already assigned have the score -1.
+    """
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)
-    some = np.flatnonzero(score >= CLOSE * highest)
-    some = some[np.argsort(-score[some], kind="stable")][:most]
-    return some[np.cumsum(graph.work[some]) - graph.work[some] / 2 <= room]
+    nearest = np.flatnonzero(score >= CLOSE * highest)
+    nearest = nearest[np.argsort(-score[nearest], kind="stable")][:most]
+    return nearest[np.cumsum(graph.work[nearest]) - graph.work[nearest] / 2 <= room]
 
 
 def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
@@ -113,20 +120,20 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
     """Move vertices with the largest gains, many at once, as long as that reduces the cut (after Fiduccia and Mattheyses, 1982)."""
     random = np.random.default_rng(seed)
-    best, least = part, graph.cut(part, parts)
+    best, least_cut = part, graph.cut(part, parts)
     share = 0.5
     for _ in range(ROUNDS):
         gain, target = _best_moves(graph, best, parts, np.zeros(parts))
-        wanted = np.flatnonzero(gain > LEAST * max(least, 1e-30))
-        if not len(wanted):
+        movable = np.flatnonzero(gain > LEAST * max(least_cut, 1e-30))
+        if not len(movable):
             break
-        wanted = wanted[np.argsort(-gain[wanted], kind="stable")][: max(1, int(share * len(wanted)))]
-        wanted = wanted[random.random(len(wanted)) < 0.75] if share > 0.1 else wanted  # neighbours that swap parts lose the gain
-        changed = _within(graph, best, wanted, target, parts, most)
+        movable = movable[np.argsort(-gain[movable], kind="stable")][: max(1, int(share * len(movable)))]
+        movable = movable[random.random(len(movable)) < 0.75] if share > 0.1 else movable  # neighbours that swap parts lose the gain
+        changed = _within(graph, best, movable, target, parts, most)
         cut = graph.cut(changed, parts)
-        if cut < least * (1 - LEAST):
-            best, least, share = changed, cut, min(0.5, 1.5 * share)
-        elif share * len(wanted) <= 1:
+        if cut < least_cut * (1 - LEAST):
+            best, least_cut, share = changed, cut, min(0.5, 1.5 * share)
+        elif share * len(movable) <= 1:
             break
         else:
             share /= 3
@@ -134,7 +141,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
 
 
 def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tuple[Floats, Ints]:
-    """Return for each vertex the part that reduces the cut most (excluding parts with infinite `closed`), and the reduction."""
+    """Return, for each vertex, by how much its best move reduces the cut, and the part to which it moves; parts may be `closed` (inf)."""
     incidence = graph.incidence
     shown = np.zeros((graph.vertices, parts))
     shown[np.arange(graph.vertices), part] = 1.0
@@ -150,10 +157,10 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
 
 def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
     """Move the vertices `wanted` to their targets, in this order, while the targets have room."""
-    found = part.copy()
+    moved_part = part.copy()
     room = most - graph.loads(part, parts)
     for k in range(parts):
-        mine = wanted[target[wanted] == k]
-        mine = mine[np.cumsum(graph.work[mine]) <= room[k]]
-        found[mine] = k
-    return found
+        moving = wanted[target[wanted] == k]
+        moving = moving[np.cumsum(graph.work[moving]) <= room[k]]
+        moved_part[moving] = k
+    return moved_part

@@ -1,4 +1,4 @@
-"""Hypergraph of neurons: a net contains a neuron and its targets; the neuron's events are sent once to each further part of the net."""
+"""Hypergraph of neurons: a net contains a neuron and its targets. The neuron sends its events once to each other part of its net."""
 
 from __future__ import annotations
 
@@ -15,7 +15,19 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Hypergraph:
-    """Vertices with weights `work`, nets with weights `rate`; net n has the distinct pins ``pins[start[n] : start[n + 1]]``, ascending."""
+    """Vertices, which are neurons, and nets, which are sets of vertices. The vertices of a net are called its pins.
+
+    In the methods, `part` is the part of each vertex, and `parts` the number of parts.
+
+    Attributes
+    ----------
+    start, pins
+        The pins of net n are ``pins[start[n] : start[n + 1]]``, distinct and ascending.
+    rate
+        Weight of each net: events per step.
+    work
+        Weight of each vertex.
+    """
 
     start: Ints
     pins: Ints
@@ -70,6 +82,6 @@ class Hypergraph:
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
     def most_work(self, parts: int, imbalance: float) -> float:
-        """Return the maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus the heaviest vertex."""
+        """Return the maximum work of a part: the mean plus the fraction `imbalance` of it, or plus the heaviest vertex if that is more."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

@@ -34,7 +34,7 @@ def metis(given: Mapping[str, Any]) -> list[int]:
     """Partition the graph of `start` and `neighbours`, with the weights `work` and `edges`, to minimise the cut edges."""
     import pymetis
 
-    _, found = pymetis.part_graph(
+    _, part = pymetis.part_graph(
         int(given["parts"]),
         pymetis.CSRAdjacency(given["start"].tolist(), given["neighbours"].tolist()),
         vweights=given["work"].tolist(),
@@ -42,7 +42,7 @@ def metis(given: Mapping[str, Any]) -> list[int]:
         recursive=bool(given["recursive"]),
         options=pymetis.Options(seed=int(given["seed"])),
     )
-    return list(found)
+    return list(part)
 
 
 def main() -> None:

@@ -108,7 +108,7 @@ def whole(weights: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class FirstThatWorks:
-    """Partitioner that tries others in order; if one crashes, it warns and tries the next."""
+    """Partitioner that tries other partitioners in order: after a crash, it warns and tries the next one."""
 
     name: ClassVar[str] = "first"
     choices: tuple[Partitioner, ...]

@@ -23,8 +23,8 @@ from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceIn
 def movable(program: StepProgram) -> dict[str, Shape]:
     """Return the shapes of the inputs and populations that can be reordered, by id.
 
-    These are connected by convolutions or poolings; the population that the loss reads and populations with one-to-one connections, which
-    depend on neuron indices, are excluded.
+    They must have convolutions or poolings. The population that the loss reads is excluded, and so are populations with one-to-one
+    connections, which depend on neuron indices.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
     fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
@@ -40,7 +40,10 @@ def movable(program: StepProgram) -> dict[str, Shape]:
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Return an order of each movable input and population; the number of adjacent channels is its largest divisor up to `grain`."""
+    """Return an order for each movable input and population.
+
+    The number of adjacent channels is the largest divisor of the number of channels that is at most `grain`.
+    """
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -48,12 +51,12 @@ def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
 
 
 def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
-    """Return `program` with the values of some inputs and populations (of :func:`movable`) in `chosen` orders."""
+    """Return `program` with the values of the inputs and populations in `chosen` (keys of :func:`movable`) in the given orders."""
     owners = _owners(program)
     of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
     places = _parameter_places(program, of, chosen)
     parameters = {name: _reordered_parameter(p, places.get(name)) for name, p in program.parameters.items()}
-    made = replace(
+    reordered = replace(
         program,
         buffers={name: replace(buffer, order=of[name]) if name in of else buffer for name, buffer in program.buffers.items()},
         parameters=parameters,
@@ -62,7 +65,7 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
     values = {id_: order.values() for id_, order in chosen.items()}
     return Correspondence(
         whole=program,
-        split=made,
+        split=reordered,
         parameters={name: PlaceInWhole(name, places.get(name)) for name in program.parameters},
         outputs={o.id: PlaceInWhole(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
         populations={p.id: PlaceInWhole(p.id, values.get(p.id)) for p in program.populations},
@@ -72,6 +75,7 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
 
 
 def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
+    """Return the buffers of the currents, outputs and states of a population."""
     step = next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
     return {*population.ports, *population.output_buffers.values(), *step.outputs, *step.states}
 
@@ -85,24 +89,25 @@ def _owners(program: StepProgram) -> dict[str, str]:
 
 
 def _shown(program: StepProgram, buffer: str) -> bool:
+    """Return whether `buffer` contains the values of an input or of the source of a connection."""
     return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
 
 
 def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
     """Return, for each reordered parameter, the index of each element in the author's array."""
-    found: dict[str, Ints] = {}
+    places: dict[str, Ints] = {}
     for op in program.forward:
         if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
             rows, columns = program.parameters[op.weight].value.shape
             every = np.arange(rows * columns).reshape(rows, columns)
             every = every[of[op.target].values()] if op.target in of else every
             every = every[:, of[op.source.buffer].values()] if op.source.buffer in of else every
-            found[op.weight] = every.reshape(-1)
+            places[op.weight] = every.reshape(-1)
         elif isinstance(op, Fill) and op.target in of:
-            found.update(_wide(program, op.biases, of[op.target]))
+            places.update(_wide(program, op.biases, of[op.target]))
         elif isinstance(op, NeuronStep) and op.population in chosen:
-            found.update(_wide(program, op.parameters, chosen[op.population]))
-    return found
+            places.update(_wide(program, op.parameters, chosen[op.population]))
+    return places
 
 
 def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:

@@ -1,4 +1,4 @@
-"""Division of populations into parts: each part becomes a population, and each connection becomes one per pair of connected parts."""
+"""Division of populations into parts: each part becomes a population, and each connection becomes one connection per pair of parts."""
 
 from __future__ import annotations
 
@@ -90,6 +90,8 @@ def split(graph: Graph, partition: Partition) -> Split:
 
 @dataclass
 class _Work:
+    """The graph of the parts under construction, and the origin of its nodes and arrays."""
+
     graph: Graph
     partition: Partition
     populations: dict[str, ArrayPiece] = field(default_factory=dict)
@@ -140,6 +142,8 @@ class _Work:
         return self.members.get(before.source), self.members.get(after.target)
 
     def _population(self, whole: str, operation: Population, part: str, index: Ints) -> None:
+        """Add one `part` of a population: the neurons `index` of the population `whole`."""
+
         def restricted(values: Mapping[str, Array]) -> dict[str, Array]:
             return {name: np.asarray(v).reshape(-1)[index] if np.ndim(v) else v for name, v in values.items()}
 
@@ -151,6 +155,7 @@ class _Work:
             self.parameters[f"{part}.{name}"] = ArrayPiece(f"{whole}.{name}", index if wide else np.zeros(1, np.int64))
 
     def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
+        """Add one output for each part of the population that an output records."""
         for part, index in zip(self.parts[source], self.members[source], strict=True):
             several = len(self.parts[source]) > 1
             new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)
@@ -159,6 +164,7 @@ class _Work:
             self.outputs[new] = ArrayPiece(name, index)
 
     def _connection(self, name: str, operation: Between) -> None:
+        """Add the pieces of a connection between all parts of its source and of its target; only the first piece per target has a bias."""
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
         sources, targets = self._ends(name)
         for t, rows in enumerate(targets if targets is not None else (None,)):

@@ -27,24 +27,34 @@ FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 ROUNDS: Final = 6
 """Maximum number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Range of multiples of the moved bounds; the smallest multiple for which the populations fit on the tiles is searched in it."""
+"""Range in which the search looks for the smallest multiple of all bounds with which the populations fit on the tiles."""
 BISECTIONS: Final = 9
 """Number of bisections of the range :data:`SCALES`; the resolution is 0.002."""
 WORTH: Final = 0.999
 """A sum of bounds smaller than this fraction of the present sum counts as an improvement."""
-
 AT_ONCE: Final = 64
 """Number of allocations compared at a time in the search for Pareto-optimal ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """All allocations of a population, one for each useful width, ordered by tiles, then by cycles."""
+    """All allocations of a population, ordered by tiles, then by cycles; each choice occurs with every useful number of tiles.
 
-    some: Sequence[Choice]
+    Attributes
+    ----------
+    choices
+        The choices of the population.
+    tiles
+        Tiles of each allocation, over all replicas.
+    parts
+        Cycles by part of the step, [parts, allocations].
+    choice, width
+        Index in `choices`, and tiles of one replica, of each allocation.
+    """
+
+    choices: Sequence[Choice]
     tiles: Ints
     parts: Floats
-    """Cycles, [parts, allocations]."""
     choice: Ints
     width: Ints
 
@@ -56,19 +66,19 @@ class AllocationTable:
 
     @cached_property
     def pareto(self) -> AllocationTable:
-        """The Pareto-optimal allocations: no other needs as few tiles and as few cycles in every part."""
+        """The Pareto-optimal allocations: any other with as few tiles needs more cycles in some part of the step."""
         rows = _pareto_rows(self.parts.T)
-        return AllocationTable(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
+        return AllocationTable(self.choices, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
     def allocation(self, row: int) -> Allocation:
         """Return the allocation in row `row`."""
-        return Allocation(self.some[int(self.choice[row])], int(self.width[row]))
+        return Allocation(self.choices[int(self.choice[row])], int(self.width[row]))
 
     @classmethod
-    def of(cls, some: Sequence[Choice]) -> AllocationTable:
+    def of(cls, choices: Sequence[Choice]) -> AllocationTable:
         """Tabulate the allocations of a population."""
         tiles, parts, index, widths = [], [], [], []
-        for number, choice in enumerate(some):
+        for number, choice in enumerate(choices):
             width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
             tiles.append(choice.cut.replicas * width)
             parts.append(choice.parts[:, ceil_div(choice.neurons, width) - 1])
@@ -76,18 +86,18 @@ class AllocationTable:
             widths.append(width)
         all_tiles, all_parts = np.concatenate(tiles), np.concatenate(parts, axis=1)
         order = np.lexsort((all_parts.sum(axis=0), all_tiles))
-        return cls(some, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
+        return cls(choices, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
 
 
 def _pareto_rows(busiest: Floats) -> list[int]:
-    """Return the rows of [allocations, parts] for which no earlier row is as small in all parts."""
+    """Return the rows of `busiest`, [allocations, parts], for which every earlier row is larger in some part."""
     kept: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
-        some = busiest[first : first + AT_ONCE]
-        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
+        compared = busiest[first : first + AT_ONCE]
+        worse = (busiest[kept][:, None] <= compared).all(axis=2).any(axis=0)
         new: list[int] = []
         for n in np.flatnonzero(~worse).tolist():
-            if not (some[new] <= some[n]).all(axis=1).any():
+            if not (compared[new] <= compared[n]).all(axis=1).any():
                 new.append(n)
         kept += [first + n for n in new]
     return kept
@@ -99,16 +109,19 @@ class AllocationTables:
     def __init__(self) -> None:
         self._known: dict[int, AllocationTable] = {}
 
-    def of(self, some: Sequence[Choice]) -> AllocationTable:
-        """Return the table of a population with the choices `some`; it is built once."""
-        if id(some) not in self._known:
-            self._known[id(some)] = AllocationTable.of(some)
-        return self._known[id(some)]
+    def of(self, choices: Sequence[Choice]) -> AllocationTable:
+        """Return the table of a population with these choices; it is built once."""
+        if id(choices) not in self._known:
+            self._known[id(choices)] = AllocationTable.of(choices)
+        return self._known[id(choices)]
 
 
 @dataclass(frozen=True, eq=False)
 class _ParetoAllocations:
-    """The Pareto-optimal allocations of all structures, structure by structure; the allocations of a structure are sorted by tiles."""
+    """The Pareto-optimal allocations of all structures, structure by structure, sorted by tiles.
+
+    Populations with one *structure* share one list of choices.
+    """
 
     tiles: Ints
     parts: Floats
@@ -127,7 +140,7 @@ class _ParetoAllocations:
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """Return, for each allocation, the smallest factor by which the bounds `ratio` must be multiplied so that it satisfies them."""
+        """Return, for each allocation, the smallest multiple of the bounds `ratio` that the allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found
@@ -147,10 +160,10 @@ class Balance:
 
     def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
         self._options, known = options, tables or AllocationTables()
-        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
-        structures = {id(some): some for some in options}
+        self._place = {key: place for place, key in enumerate(dict.fromkeys(id(choices) for choices in options))}
+        structures = {id(choices): choices for choices in options}
         self._allocations = _ParetoAllocations.of([known.of(structures[key]).pareto for key in self._place])
-        self._members = np.bincount([self._place[id(some)] for some in options])
+        self._members = np.bincount([self._place[id(choices)] for choices in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
         """Return allocations on at most `tiles` tiles with which a step takes no longer than with `allocations`.
@@ -158,7 +171,7 @@ class Balance:
         The time of a step is the sum, over its parts, of the cycles of the slowest tile.
         """
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
-        found: Ints | None = None
+        best_rows: Ints | None = None
         for _ in range(ROUNDS):
             before = best.sum()
             for part in np.argsort(-best):
@@ -170,30 +183,30 @@ class Balance:
                         continue
                     bounds = self._allocations.parts[:, scaled].max(axis=1)
                     if bounds.sum() < WORTH * best.sum():
-                        best, found = bounds, scaled
+                        best, best_rows = bounds, scaled
             if best.sum() >= WORTH * before:
                 break
-        if found is None:
+        if best_rows is None:
             return list(allocations)
-        choice, width = self._allocations.choice[found].tolist(), self._allocations.width[found].tolist()
-        places = (self._place[id(some)] for some in self._options)
-        return [Allocation(some[choice[place]], width[place]) for some, place in zip(self._options, places, strict=True)]
+        choice, width = self._allocations.choice[best_rows].tolist(), self._allocations.width[best_rows].tolist()
+        places = (self._place[id(choices)] for choices in self._options)
+        return [Allocation(choices[choice[place]], width[place]) for choices, place in zip(self._options, places, strict=True)]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if there are none."""
+        """Return the allocations within the smallest multiple of the bounds `ratio` for which the tiles suffice; None if none is found."""
         low, high = SCALES
         multiples = self._allocations.multiples(ratio)
-        found = self._fitting(multiples, high, tiles)
-        if found is None:
+        best = self._fitting(multiples, high, tiles)
+        if best is None:
             return None
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            now = self._fitting(multiples, middle, tiles)
-            if now is None:
+            within = self._fitting(multiples, middle, tiles)
+            if within is None:
                 low = middle
             else:
-                found, high = now, middle
-        return found
+                best, high = within, middle
+        return best
 
     def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
         found = self._allocations.fewest(multiples, scale)

@@ -1,4 +1,8 @@
-"""Choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile."""
+"""Choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile.
+
+A population is cut into replicas (copies on separate tiles, each for a share of the batch). On each tile, its neurons are divided into
+column groups, and its samples are divided among the blocks of a group.
+"""
 
 from __future__ import annotations
 
@@ -78,9 +82,9 @@ class Choice:
 
     @property
     def weight(self) -> float:
-        """Work of a step."""
-        some = min(self.neurons, TYPICAL_NEURONS)
-        return float(self.cycles[some - 1]) * self.tiles(some)
+        """Tile cycles of a step, summed over all tiles."""
+        typical = min(self.neurons, TYPICAL_NEURONS)
+        return float(self.cycles[typical - 1]) * self.tiles(typical)
 
 
 def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
@@ -114,7 +118,7 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """Yield the same cut with unpaired samples, if that makes the shares of samples more even."""
+    """Yield `cut` with unpaired samples if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -127,15 +131,15 @@ def _sample_counts(batch: int) -> list[int]:
     return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
 
 
-def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+def all_within(limit: float, options: Sequence[Choice]) -> list[Choice]:
     """Return the choices of a population, each with the limit `limit` on the bytes of a tile."""
-    return [replace(choice, limit=limit) for choice in some]
+    return [replace(choice, limit=limit) for choice in options]
 
 
 def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
-    """Tabulate every population and every way to cut it, for tiles without relays; populations with the same structure share a table.
+    """Return the choices of every population, for tiles without relays; populations with the same structure share one tuple of choices.
 
-    Cycles are those of the block with the busiest samples; with `even`, every sample has the mean number of events.
+    Cycles are those of the block whose samples have the most events; with `even`, every sample has the mean number of events.
     """
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
@@ -145,7 +149,7 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 
 
 def _structure(problem: MappingProblem, layer: Layer) -> object:
-    """Return the properties of a population that determine its tables, without names."""
+    """Return a key of all properties of a population that determine its choices; names are not part of it."""
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.halves), len(layer.kernel.inputs), layer.past)
     return (
@@ -178,25 +182,25 @@ def _link(link: Link) -> object:
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
-    """Tabulate a population: all cuts with one replica at once, then all cuts with several.
+    """Return the choices of a population; cuts with one replica share a table of cycles, and so do cuts with several replicas.
 
-    Tables cover every number of neurons that the fullest tile can have when the neurons are divided evenly.
+    A table covers every number of neurons that the fullest tile can have if the neurons are divided evenly.
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
     # Cycles are not monotone in the neurons, so their running maximum at each size also needs the BEFORE sizes up to it.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
-    found: dict[Cut, Choice] = {}
-    for one in (True, False):
-        some = [cut for cut in able if (cut.replicas == 1) == one]
-        if not some:
+    by_cut: dict[Cut, Choice] = {}
+    for single in (True, False):
+        cut_list = [cut for cut in able if (cut.replicas == 1) == single]
+        if not cut_list:
             continue
-        table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
-        for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
+        table = cache(partial(_parts, problem, layer, Cuts.of(cut_list), shares, even=even))
+        for row, (cut, used) in enumerate(zip(cut_list, _used(problem, layer, cut_list, shares), strict=True)):
             priced = partial(_row, table, row, of_neurons)
-            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
-    return tuple(found[cut] for cut in able)
+            by_cut[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
+    return tuple(by_cut[cut] for cut in able)
 
 
 def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
@@ -208,11 +212,11 @@ def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, 
     return np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
 
 
-def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
+def _used(problem: MappingProblem, layer: Layer, cut_list: Sequence[Cut], neurons: Ints) -> Ints:
     """Return the bytes on a tile, [cuts, neurons], monotone in the neurons."""
-    several = Cuts.of(some)
+    several = Cuts.of(cut_list)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
-    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
+    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in cut_list])
     return np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
 
 

@@ -5,6 +5,9 @@ population gets the fewest tiles, over all ways to cut it, on which no tile need
 bisection finds the smallest X whose ranges fit. A population stays on one chip unless its memory needs several.
 
 With *copies* > 1 the chips are split into that many equal groups, each with the whole network for its share of the batch.
+
+A :class:`~snnc.compiler.tiles.placement.choices.Choice` is one way to cut a population, and its
+:class:`~snnc.compiler.tiles.placement.choices.Allocation` adds a number of tiles. The *options* are the choices of each population.
 """
 
 from __future__ import annotations
@@ -67,18 +70,18 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     Parameters
     ----------
     problem
-        The problem of one copy: its share of the batch.
+        The mapping problem of one group of chips, with the group's share of the batch.
     options
         Choices of each population of this problem.
     chips, copies
         Total number of chips, and number of groups that they form.
     """
     if problem.target.tiles < len(problem.network.layers):
-        yield _shared(problem, [some[0] for some in options])
+        yield _shared(problem, [choices[0] for choices in options])
         return
-    if any(all(choice.fit < 1 for choice in some) for some in options):
+    if any(all(choice.fit < 1 for choice in choices) for choices in options):
         return
-    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), AllocationTables()
+    fitting, tables = each_once(options, lambda choices: [choice for choice in choices if choice.fit >= 1]), AllocationTables()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for balanced in (False, True):
@@ -89,8 +92,8 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
 
 def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
     """Apply `change` once to each distinct list of choices; populations with the same structure share a list."""
-    found = {id(some): change(some) for some in options}
-    return [found[id(some)] for some in options]
+    changed = {id(choices): change(choices) for choices in options}
+    return [changed[id(choices)] for choices in options]
 
 
 def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) -> Placement:
@@ -106,7 +109,7 @@ def _place(
     """Place the layers on `chips` chips, with `spare` tiles of each chip left free for relays; None if the memory does not suffice.
 
     If not `balanced`, each layer gets the fewest tiles for the smallest bound on a tile's cycles. Balanced allocations use more tiles,
-    which saves cycles but costs fragments, so both kinds are priced.
+    which saves cycles but costs fragments, so both kinds are tried.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
@@ -114,12 +117,12 @@ def _place(
         return None
     ranges: list[TileRange] = []
     first_chip = 0
-    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures get the same allocations
+    allocations_of: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures get the same allocations
     for members, width in groups:
-        some = [fitting[m] for m in members]
-        if (key := (width, *map(id, some))) not in known:
-            known[key] = _shared_out(some, tables, width * per_chip - spare, balanced=balanced)
-        allocations = known[key]
+        group_options = [fitting[m] for m in members]
+        if (key := (width, *map(id, group_options))) not in allocations_of:
+            allocations_of[key] = _shared_out(group_options, tables, width * per_chip - spare, balanced=balanced)
+        allocations = allocations_of[key]
         if allocations is None:
             return None
         first = first_chip * per_chip
@@ -131,7 +134,7 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, *, balanced: bool) -> list[Allocation] | None:
-    """Return the allocations of some populations; None if their memory needs more than `tiles`."""
+    """Return the allocations of populations on at most `tiles` tiles; None if their memory does not suffice."""
     allocations = _allot(options, tables, tiles)
     if allocations is not None and balanced:
         allocations = _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
@@ -145,11 +148,12 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
-    """Return the fewest tiles of each layer for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
-    each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
-    number = [members[id(one.some)] for one in each]
-    high = float(max(one.cycles.max() for one in each))
-    best = _within(each, number, high, tiles)
+    """Return allocations with the smallest bound on the cycles of a tile, each with the fewest tiles; None if they need too many tiles."""
+    tables_of_options = [tables.of(choices) for choices in {id(choices): choices for choices in options}.values()]
+    members = Counter(map(id, options))
+    number = [members[id(one.choices)] for one in tables_of_options]
+    high = float(max(one.cycles.max() for one in tables_of_options))
+    best = _within(tables_of_options, number, high, tiles)
     if best is None:
         return None
     low = 0.0
@@ -157,25 +161,25 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
         if high <= low * CLOSE:
             break
         middle = (low + high) / 2
-        found = _within(each, number, middle, tiles)
-        if found is not None:
-            best, high = found, middle
+        within = _within(tables_of_options, number, middle, tiles)
+        if within is not None:
+            best, high = within, middle
         else:
             low = middle
-    allocations = {id(one.some): one.allocation(row) for one, row in zip(each, best, strict=True)}
-    return [allocations[id(some)] for some in options]
+    allocations = {id(one.choices): one.allocation(row) for one, row in zip(tables_of_options, best, strict=True)}
+    return [allocations[id(choices)] for choices in options]
 
 
-def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+def _within(tables: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
     """Return, per structure, the row of the allocation with the fewest tiles within `bound` cycles; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """
     rows, used = [], 0
-    for one, members in zip(each, number, strict=True):
-        inside = one.cycles <= bound
+    for table, members in zip(tables, number, strict=True):
+        inside = table.cycles <= bound
         row = int(inside.argmax())
-        used += members * int(one.tiles[row])
+        used += members * int(table.tiles[row])
         if not inside[row] or used > tiles:
             return None
         rows.append(row)
@@ -183,7 +187,10 @@ def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float
 
 
 def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
-    """Give remaining tiles, again and again, to the slowest layer of the longest part of the step that more tiles can shorten."""
+    """Give the remaining tiles to slow layers.
+
+    As long as tiles remain, take the longest part of the step that more tiles can shorten, and widen its slowest layer.
+    """
     allocations = list(allocations)
     while True:
         longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])
@@ -214,10 +221,10 @@ def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
-    """Cut the layers into consecutive groups of even work, each for one chip (for several chips if the memory of one layer needs them)."""
-    weights = [some[0].weight for some in options]
-    tiles = [min(choice.fewest_tiles for choice in some) for some in options]
-    neurons = [some[0].neurons for some in options]
+    """Cut the layers into consecutive groups of even work: one chip for each, or several chips for a layer that needs their memory."""
+    weights = [choices[0].weight for choices in options]
+    tiles = [min(choice.fewest_tiles for choice in choices) for choices in options]
+    neurons = [choices[0].neurons for choices in options]
     low, high = 0.0, sum(weights)
     best = _cut(weights, tiles, neurons, high, per_chip)
     if _width(best) > chips:

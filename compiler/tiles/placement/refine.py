@@ -1,10 +1,10 @@
-"""Local search around a placement with other cuts and widths of populations; each resulting placement is priced as a whole.
+"""Local search: change cuts and widths of populations in a placement, and predict the cycles of each resulting placement as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
-fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small steps: all
-populations with the same structure get a different number of replicas (on about as many tiles), other column groups, or more or fewer
-neurons per tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so plans are
-reproducible.
+fragments and on the exchange between replicas shows only in the predicted cycles of a whole placement. So the best placement is changed in
+small steps: all populations with the same structure get a different number of replicas (copies, each for a share of the batch, on about as
+many tiles), other column groups (parts of a tile's neurons), or more or fewer neurons per tile. A change that makes the step faster is
+accepted. The order of changes is fixed and their number bounded, so plans are reproducible.
 """
 
 from __future__ import annotations
@@ -26,14 +26,22 @@ SIMILAR: Final = 0.1
 
 @dataclass(frozen=True)
 class ReplicaShape:
-    """A population in one group of chips that share the batch."""
+    """Cut and tiles of a population in one of the groups of chips that share the batch.
+
+    Attributes
+    ----------
+    cut, width
+        Cut of the population, and number of tiles of a replica.
+    chip
+        Chip of the first tile. Populations with the same chip follow each other from the first tile of the chip on.
+    first
+        First tile if populations share tiles; None: the tile after the previous population.
+    """
 
     cut: Cut
     width: int
     chip: int
-    """Chip of its first tile; the populations with this chip follow each other from the chip's first tile on."""
     first: int | None = None
-    """First tile if populations share tiles; None: the tile after the previous population."""
 
     @property
     def tiles(self) -> int:
@@ -43,17 +51,17 @@ class ReplicaShape:
 
 def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaShape, ...]:
     """Return the shapes of all populations in a placement."""
-    found = []
+    shapes = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
-        found.append(
+        shapes.append(
             ReplicaShape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
         )
-    return tuple(found)
+    return tuple(shapes)
 
 
 def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, copies: int) -> Placement | None:
-    """Place shapes consecutively from the first tile of their chip; None if they do not fit there."""
+    """Place shapes consecutively from the first tile of their chip; return None if they do not fit."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
     ranges: list[TileRange] = []
@@ -80,38 +88,38 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield changed shapes: first for groups of similar populations, then for populations with the same structure, most work first."""
+    """Yield changed shapes: first for families of similar populations, then for populations with the same structure, most work first."""
     classes: dict[int, list[int]] = {}
-    for index, some in enumerate(options):
-        classes.setdefault(id(some), []).append(index)
+    for index, choices in enumerate(options):
+        classes.setdefault(id(choices), []).append(index)
     work = {index: options[index][0].weight for index in range(len(options))}
-    together = [some for some in _families(problem) if len({id(options[m]) for m in some}) > 1]
+    together = [family for family in _families(problem) if len({id(options[m]) for m in family}) > 1]
     for groups in (together, list(classes.values())):
-        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
+        for members in sorted(groups, key=lambda group: -sum(work[m] for m in group)):
             yield from _changed(shapes, options, members)
 
 
 def _changed(
     shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield shapes in which some populations have the same new number of neurons per tile; those that cannot change keep their shape."""
+    """Yield shapes in which `members` have the same new cut and number of neurons per tile, or their old shape if that is impossible."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
-        neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
+        neurons, changed = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:
-            own = next((some for some in options[index] if some.cut == choice.cut and neurons <= some.fit), None)
-            if own is not None:
-                found[index] = replace(shapes[index], cut=own.cut, width=int(ceil_div(own.neurons, neurons)))
-        yield tuple(found)
+            same_cut = next((option for option in options[index] if option.cut == choice.cut and neurons <= option.fit), None)
+            if same_cut is not None:
+                changed[index] = replace(shapes[index], cut=same_cut.cut, width=int(ceil_div(same_cut.neurons, neurons)))
+        yield tuple(changed)
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
     """Return groups of populations with irregular connections and nearly the same size, usually the parts of one population."""
-    found: dict[int, list[int]] = {}
+    families: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):
-            first = next((some[0] for some in found.values() if _similar(problem, some[0], index)), index)
-            found.setdefault(first, []).append(index)
-    return list(found.values())
+            first = next((family[0] for family in families.values() if _similar(problem, family[0], index)), index)
+            families.setdefault(first, []).append(index)
+    return list(families.values())
 
 
 def _similar(problem: MappingProblem, one: int, other: int) -> bool:
@@ -119,20 +127,20 @@ def _similar(problem: MappingProblem, one: int, other: int) -> bool:
     return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= SIMILAR * a.neurons
 
 
-def _moves(shape: ReplicaShape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+def _moves(shape: ReplicaShape, choices: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
     """Yield allocations with other numbers of neurons per tile, other column groups, and fewer or more replicas."""
-    by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
-    replicas = sorted({choice.cut.replicas for choice in some})
-    mine = by_cut.get(shape.cut)
-    if mine is None:
+    by_cut = {choice.cut: choice for choice in sorted(choices, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
+    replicas = sorted({choice.cut.replicas for choice in choices})
+    present = by_cut.get(shape.cut)
+    if present is None:
         return
-    here = replicas.index(shape.cut.replicas)
-    neurons = int(ceil_div(mine.neurons, shape.width))
-    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
-    for r in (*replicas[max(0, here - 2) : here], *replicas[here + 1 : here + 3]):
-        same = int(ceil_div(mine.neurons, max(1, shape.tiles // r)))
-        wanted += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
-    for cut, n in wanted:
+    position = replicas.index(shape.cut.replicas)
+    neurons = int(ceil_div(present.neurons, shape.width))
+    moves = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
+    for r in (*replicas[max(0, position - 2) : position], *replicas[position + 1 : position + 3]):
+        same = int(ceil_div(present.neurons, max(1, shape.tiles // r)))
+        moves += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
+    for cut, n in moves:
         choice = by_cut.get(cut)
         if choice is None or not 1 <= n <= choice.fit or (cut, n) == (shape.cut, neurons):
             continue

@@ -31,7 +31,7 @@ from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
 POWERS: Final = (2, 3, 4)
-"""Logarithms of the exponents n, which are powers of 2, to base 2: repeated squaring is fast."""
+"""Base-2 logarithms of the exponents n; a power is computed by repeated squaring."""
 ROUNDS: Final = 3
 """Maximum number of rounds over all populations for each exponent."""
 MOST: Final = 40
@@ -45,7 +45,7 @@ SURELY: Final = 1 - 1e-9
 PLACES: Final = 24
 """Number of first tiles that are tried, evenly spaced over a chip."""
 REPLICAS: Final = 1
-"""Number of replica counts, the largest ones, for which placements with every population on all tiles are tried as well."""
+"""Placements with every population on all tiles are also tried, for this many of the largest numbers of replicas."""
 LAYERS: Final = 24
 """Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
@@ -66,13 +66,13 @@ class _LoadedAllocation(Allocation):
 
     @cached_property
     def two(self) -> Floats:
-        """Cycles of each part, and bytes, [parts + 1, 2]: of a tile with the smaller and of one with the larger number of neurons."""
+        """Cycles of each part, and bytes, on a tile with the smaller and with the larger number of neurons: [parts + 1, 2]."""
         neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
 
     @cached_property
     def load(self) -> Floats:
-        """Cycles of each part, and bytes, [parts + 1, tiles], of every tile."""
+        """Cycles of each part, and bytes, on every tile: [parts + 1, tiles]."""
         more = (np.arange(self.width) < self.larger).astype(np.int64)
         return np.tile(self.two[:, more], self.choice.cut.replicas)
 
@@ -80,30 +80,30 @@ class _LoadedAllocation(Allocation):
 def sharing_tiles(
     problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
-    """Return placements in which populations share tiles, or none for groups of several chips.
+    """Return placements in which populations share tiles; empty if a group has several chips.
 
     Parameters
     ----------
     problem, options, chips, copies
         As for :func:`snnc.compiler.tiles.placement.placement.placements`.
     separate
-        Placements of populations on separate tiles. The search starts with one of these.
+        Placements of populations on separate tiles; the best of them is one start of the search.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
     tiles = problem.target.tiles_per_chip
-    allocations = [_allocations(some, tiles) for some in options]
+    allocations = [_allocations(choices, tiles) for choices in options]
     if not all(allocations):
         return []
-    limit = min(some[0].limit for some in options)
+    limit = min(choices[0].limit for choices in options)
     places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
-    found = []
+    shared = []
     for start in _starts(options, allocations, separate, copies):
         for order in (range(len(allocations)), range(len(allocations) - 1, -1, -1)):
             search = _Descent(allocations, tiles, limit, places, start)
             search.run(order)
-            found.append(_placement(problem, search.state, copies))
-    return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
+            shared.append(_placement(problem, search.state, copies))
+    return shared + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
 def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation, int]], copies: int) -> Placement:
@@ -115,13 +115,13 @@ def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation,
 
 def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
     """Yield states in which all populations have the same cut, with many replicas of few samples, and each of them uses all tiles."""
-    known = dict.fromkeys(choice.cut for some in options for choice in some)
-    for cut in known:
-        if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:
+    cuts = dict.fromkeys(choice.cut for choices in options for choice in choices)
+    for cut in cuts:
+        if cut.replicas not in sorted({c.replicas for c in cuts})[-REPLICAS:]:
             continue
         state = []
-        for some in options:
-            choice = next((c for c in some if c.cut == cut), None)
+        for choices in options:
+            choice = next((c for c in choices if c.cut == cut), None)
             width = 0 if choice is None else min(tiles // cut.replicas, choice.neurons)
             if choice is not None and width and ceil_div(choice.neurons, width) <= choice.fit:
                 state.append((_LoadedAllocation(choice, width), 0))
@@ -129,20 +129,20 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
             yield state
 
 
-def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
+def _allocations(choices: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
     """Return the Pareto-optimal allocations of a population on at most `tiles` tiles."""
-    found = AllocationTable.of(some).pareto
-    return [_LoadedAllocation(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
+    table = AllocationTable.of(choices).pareto
+    return [_LoadedAllocation(choices[int(table.choice[row])], int(table.width[row])) for row in np.flatnonzero(table.tiles <= tiles)]
 
 
 def _starts(
     options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
 ) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
-    """Yield the initial states of the descents."""
-    yield [(some[0], 0) for some in allocations]
+    """Yield the initial states: every population on the fewest tiles, and the best placement of `separate`."""
+    yield [(of_population[0], 0) for of_population in allocations]
     best, cycles = None, np.inf
     for placement in separate:
-        state = [_as_placed(some, where, copies) for some, where in zip(options, placement.ranges, strict=True)]
+        state = [_as_placed(choices, where, copies) for choices, where in zip(options, placement.ranges, strict=True)]
         longest = float(np.max([allocation.busiest for allocation, _ in state], axis=0).sum())
         if longest < cycles:
             best, cycles = state, longest
@@ -150,9 +150,9 @@ def _starts(
         yield best
 
 
-def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
+def _as_placed(choices: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
     cut = replace(where.cut, replicas=where.replicas // copies)
-    return _LoadedAllocation(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
+    return _LoadedAllocation(next(choice for choice in choices if choice.cut == cut), where.width), where.starts[0]
 
 
 class _Descent:
@@ -185,38 +185,39 @@ class _Descent:
 
     def _improve(self, index: int, power: int) -> None:
         """Give one population its best allocation and place; keep all others."""
-        mine, at = self.state[index]
+        present, at = self.state[index]
         others = self.total.copy()
-        others[:, at : at + mine.tiles] -= mine.load
+        others[:, at : at + present.tiles] -= present.load
         costs = _Costs(others, self.scale, power, self.limit)
-        found = float(costs.at(mine, np.array([at]))[0])
+        present_cost = float(costs.at(present, np.array([at]))[0])
         best, (allocation, place) = self._best_allocation(self.allocations[index], costs)
-        if best >= found * WORTH:
-            allocation, place = mine, at
+        if best >= present_cost * WORTH:
+            allocation, place = present, at
         self.state[index] = allocation, place
         others[:, place : place + allocation.tiles] += allocation.load
         self.total = others
 
     def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, tuple[_LoadedAllocation, int]]:
         """Return the least cost of one population, with its allocation and place; all others are fixed."""
-        known: dict[int, tuple[float, int]] = {}
+        best_places: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
-            least = min((known[n][0] for n in numbers if n in known), default=math.inf)
-            new = [n for n in numbers if n not in known]
+            """Return the number of the allocation with the least cost; those whose lower bound is too high are not evaluated."""
+            least = min((best_places[n][0] for n in numbers if n in best_places), default=math.inf)
+            new = [n for n in numbers if n not in best_places]
             bounds = costs.least([allocations[n] for n in new]) if new else np.zeros(0)
             for row in np.argsort(bounds).tolist():
                 n = new[row]
-                known[n] = self._best_place(allocations[n], costs) if bounds[row] <= least else (math.inf, 0)
-                least = min(least, known[n][0])
-            return min(numbers, key=lambda n: known[n][0])
+                best_places[n] = self._best_place(allocations[n], costs) if bounds[row] <= least else (math.inf, 0)
+                least = min(least, best_places[n][0])
+            return min(numbers, key=lambda n: best_places[n][0])
 
         step = 1 << max(0, math.ceil(math.log2(len(allocations) / MOST)))
         best = best_of(range(0, len(allocations), step))
         while step > 1:
             step //= 2
             best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(allocations)])
-        cost, place = known[best]
+        cost, place = best_places[best]
         return cost, (allocations[best], place)
 
     def _best_place(self, allocation: _LoadedAllocation, costs: _Costs) -> tuple[float, int]:
@@ -227,7 +228,7 @@ class _Descent:
 
 
 class _Costs:
-    """Costs of allocations of one population; `others` is the load of every tile by the other populations, [parts + 1, tiles]."""
+    """Costs of allocations of one population; `others` is the load of the other populations on every tile, [parts + 1, tiles]."""
 
     def __init__(self, others: Floats, scale: float, power: int, limit: float) -> None:
         self.others, self.scale, self.power, self.limit = others, scale, power, limit
@@ -248,7 +249,7 @@ class _Costs:
         return found
 
     def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
-        """Return a lower bound on each allocation's cost at any place, as if it used the tiles with the least other load in every part."""
+        """Return a lower bound on each allocation's cost: in every part, it uses the tiles with the least load of other populations."""
         ordered, number = self._ordered
         two, tiles = (
             np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
@@ -260,7 +261,7 @@ class _Costs:
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """For each part, the distinct loads of tiles by other populations, ascending, and the number of tiles with each load."""
+        """For each part, the distinct loads of the other populations, in ascending order, and the number of tiles with each load."""
         changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
         values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))
@@ -268,7 +269,7 @@ class _Costs:
         return np.take_along_axis(values, order, axis=1), number[order]
 
     def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
-        """Return [parts, tiles]: the power of the load of every tile with the smaller (`more` 0) or larger (1) number of neurons."""
+        """Return the power of every tile's load with the smaller (`more` 0) or larger (1) number of neurons: [parts, tiles]."""
         return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:

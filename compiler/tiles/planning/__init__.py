@@ -1,1 +1,1 @@
-"""Search over ways to plan a network on a machine of tiles: whole or in parts, in several neuron orders, on one chip or on all."""
+"""Choice of the fastest plan on a machine of tiles: whole or in parts, in several orders of neurons, on one chip or on all."""

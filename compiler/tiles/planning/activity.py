@@ -1,4 +1,7 @@
-"""Activity of neurons, which determines window capacities and predicted costs of a plan."""
+"""Activity of neurons (their spike rates), which determines the capacities of windows and the predicted costs of a plan.
+
+A window is a list of the spikes of one step that tiles send to each other; its capacity is fixed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ class Activity:
     source
         Description of the data on which the activity was measured.
     support, support_peak
-        Means and peaks of neurons that receive a gradient (that spiked, or are inside the surrogate's support), if the support is bounded.
+        Means and peaks, as above, of neurons that receive a gradient (that spiked, or are in the support of the surrogate), if the support
+        is bounded.
     rates
         Spikes per step of each value, by measured buffer.
     patterns
@@ -59,7 +63,7 @@ class Activity:
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the capacities of gradient windows, computed as :meth:`capacities` from the largest numbers of their entries."""
+        """Return the capacities of gradient windows: 25 % above the number of entries in the busiest measured step."""
         return _with_room(program, self.support_peak)
 
 

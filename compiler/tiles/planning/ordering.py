@@ -18,19 +18,19 @@ from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
-"""Number of channels whose values at one position are adjacent (8, or all): each is an order to try besides the author's order."""
+"""Number of channels whose values at one position are adjacent (8, or all). Each number gives an order to try besides the author's."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelOrders:
-    """The order of each reordered input and population, and the correspondence between the two programs."""
+    """The order of each reordered input and population, and the correspondence between the original and the reordered program."""
 
     orders: Mapping[str, ChannelOrder]
     between: Correspondence
 
 
 class Common:
-    """Results shared by all points of an exploration: the orders of a program, and plans that are independent of the clock."""
+    """Results shared by all points of an exploration: the orders of a program, and plans, which do not depend on the clock rate."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()
@@ -38,14 +38,15 @@ class Common:
 
     def variants(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
         """Return the orders to try for a program, by name; "" is the author's order."""
-        known = next((variants for one, variants in self._variants if one is program), None)
-        if known is None:
-            known = _variants(program)
-            self._variants.append((program, known))
-        return known
+        of_program = next((variants for one, variants in self._variants if one is program), None)
+        if of_program is None:
+            of_program = _variants(program)
+            self._variants.append((program, of_program))
+        return of_program
 
 
 def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
+    """Return the distinct orders of channels to try, by their text; the empty text stands for the author's order."""
     variants: dict[str, ChannelOrders | None] = {"": None}
     for grain in GRAINS:
         chosen = orders(program, grain)

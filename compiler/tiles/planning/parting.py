@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and the form of its program: `parts` are :class:`Parts`, or the orders of populations; None for the original program."""
+    """A plan, and in `parts` the form of its program: :class:`Parts`, or orders of channels; None for the original program."""
 
     plan: Plan
     parts: Any = None
@@ -86,20 +86,20 @@ class NetworkPartitioner:
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
-        """Return neurons weighted by their predicted work; a net contains a neuron and its targets, weighted by the neuron's rate."""
-        found = self.candidates
-        assert found is not None
-        rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
-        return found.hypergraph(rates, self._work(found, rates))
+        """Return the hypergraph of all neurons that can be cut, weighted by their predicted work; rates of neurons are weights of nets."""
+        candidates = self.candidates
+        assert candidates is not None
+        rates = {name: _rate(self.program, name, self.activity) for name in candidates.sizes}
+        return candidates.hypergraph(rates, self._work(candidates, rates))
 
     def partition(self, parts: int, by: Partitioner | None = None) -> Partition:
         """Cut the network into `parts` parts."""
-        found = self.candidates
-        assert found is not None
+        candidates = self.candidates
+        assert candidates is not None
         if parts == 1:
-            return found.partition(np.zeros(found.neurons, dtype=np.int64))
+            return candidates.partition(np.zeros(candidates.neurons, dtype=np.int64))
         graph = self.hypergraph()
-        return found.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+        return candidates.partition((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
 
     def apply(self, partition: Partition) -> Parts:
         """Lower the network in the parts of `partition`.
@@ -111,20 +111,20 @@ class NetworkPartitioner:
         """
         return Parts(partition, self.prepared.lower(self.program, partition, **self.lowering))
 
-    def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
+    def _work(self, candidates: Candidates, rates: Mapping[str, Any]) -> Floats:
         """Return the worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of its targets."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
-        each = np.zeros(found.neurons)
-        for name, first in found.first.items():
-            mine, id_ = slice(first, first + found.sizes[name]), layers[name].id
+        cycles = np.zeros(candidates.neurons)
+        for name, first in candidates.first.items():
+            neurons, id_ = slice(first, first + candidates.sizes[name]), layers[name].id
             kinds = [costs[f"{kind}.{id_}"] for kind in ("forward", "backward") if f"{kind}.{id_}" in costs]
             mean = float(np.mean(rates[name]))
-            each[mine] += sum(cost.neuron + mean * (cost.single + cost.value) * found.fan_in[mine] for cost in kinds)
+            cycles[neurons] += sum(cost.neuron + mean * (cost.single + cost.value) * candidates.fan_in[neurons] for cost in kinds)
             back = costs.get(f"source_gradient.{id_}")
             if back is not None:
-                each[mine] += (back.single + back.value) * found.fan_out[mine]
-        return np.maximum(each, 1.0)
+                cycles[neurons] += (back.single + back.value) * candidates.fan_out[neurons]
+        return np.maximum(cycles, 1.0)
 
 
 def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
@@ -141,9 +141,9 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: NetworkPartitioner, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole, whole in an order with even work, and in several numbers of parts; return the fastest.
+    """Map the network whole in the author's order, whole in an order with even work, and in parts; return the fastest plan.
 
-    `wanted` is the number of parts that a user requested.
+    `wanted` is the number of parts that the user requests; None if the planner chooses it.
 
     Raises
     ------
@@ -177,6 +177,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
     """
 
     def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
+        """Return the estimated cycles of the network cut into `parts` (infinite if it does not fit), with these parts."""
         program, activity = (
             (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
         )
@@ -191,7 +192,7 @@ def _quick_estimates(parter: NetworkPartitioner, mapper: Mapper, chips: int) -> 
         found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # more parts are slower; the smallest number of parts alone is no evidence of that
+            return  # further parts will be slower; the smallest number of parts alone would not show that
         best = min(best, found, key=lambda some: some[0])
 
 
@@ -221,9 +222,10 @@ def _candidate_parts(parter: NetworkPartitioner, chips: int) -> Iterator[Parts]:
 
 
 def _requested_parts(parter: NetworkPartitioner, number: int) -> Parts:
-    found = parter.candidates
-    if found is None or number > found.neurons:
-        what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
+    """Return the network cut into the number of parts that the user requested."""
+    candidates = parter.candidates
+    if candidates is None or number > candidates.neurons:
+        what = "no population has sparse connections" if candidates is None else f"{candidates.neurons} neurons have sparse connections"
         raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; omit --parts.")
     try:
         return parter.apply(parter.partition(number))
@@ -259,20 +261,20 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
     """Distribute counts of whole buffers, [steps, samples], randomly over their parts, in proportion to the mean activity of the parts."""
-    random, found = np.random.default_rng(0), {}
+    random, of_parts = np.random.default_rng(0), {}
     for of, counted in counts.items():
-        mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
-        cut = {name: index for name, index in mine.items() if index is not None}
-        found.update({name: counted for name in mine if name not in cut})
+        places = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+        cut = {name: index for name, index in places.items() if index is not None}
+        of_parts.update({name: counted for name in places if name not in cut})
         rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # rounding may make the sum exceed 1
         drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # last: neurons that no part sends
-        found.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
-    return found
+        of_parts.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+    return of_parts
 
 
 def _peak(whole: int, share: float, width: int) -> int:
-    """Return the peak of a part if `whole` neurons fire at once: the mean of a Poisson distribution plus three standard deviations."""
+    """Return the peak of a part, given the peak `whole` of its population: a Poisson mean plus three standard deviations."""
     some = whole * share
     return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))

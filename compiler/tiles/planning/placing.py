@@ -50,14 +50,14 @@ def map_graph(
     tried, because quick estimates for the complete machine, which choose parts and orders, may miss the best choice for one chip.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
-    found = mapped(chips=chips)
+    fastest = mapped(chips=chips)
     if chips is not None or machine.chips == 1 or strategy != "snnc" or chosen.embedded:
-        return found
+        return fastest
     with suppress(TooBigError):
         estimate = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
-        if estimate.cycles <= IN_REACH * found.plan.cycles:
-            return min(found, mapped(chips=1), key=lambda some: some.plan.cycles)
-    return found
+        if estimate.cycles <= IN_REACH * fastest.plan.cycles:
+            return min(fastest, mapped(chips=1), key=lambda some: some.plan.cycles)
+    return fastest
 
 
 def _map_graph(
@@ -71,14 +71,14 @@ def _map_graph(
     chips: int | None,
     common: Common,
 ) -> Mapped:
+    """Map a program as given, or in the order of channels or cut into the parts that make it fastest."""
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
-    # An embedded program keeps the author's order of neurons.
-    # The order and the parts also determine which spikes are dropped.
+    # An embedded program keeps the author's order of neurons. In mode "drop", order and parts determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
 
-    def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
-        return given(some, activity=spikes, quick=quick)
+    def mapper(variant: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
+        return given(variant, activity=spikes, quick=quick)
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
         return map_orders(program, mapper, activity, common)
@@ -150,16 +150,16 @@ def map_program(
 
 
 def _requested_capacity(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
-    """Return the requested capacity, by buffer if sources differ; in mode "drop", sources without one send all spikes."""
+    """Return the requested capacity, by buffer if sources differ; in mode "drop", sources without a capacity send all spikes."""
     if not isinstance(chosen.capacity, Capacities):
         return chosen.capacity
-    labels, found = source_labels(program), dict[str, int]()
+    labels, capacities = source_labels(program), dict[str, int]()
     for source in describe(program).sources:
         if source.kind == "spikes":
             capacity = chosen.capacity.of(labels[source.buffer], source.width)
             if capacity is not None or chosen.mode == "drop":
-                found[source.buffer] = source.width if capacity is None else capacity
-    return found
+                capacities[source.buffer] = source.width if capacity is None else capacity
+    return capacities
 
 
 def _fastest_capacities(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -89,6 +89,7 @@ def uses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
+    """Yield the codelets of the blocks of a population."""
     problem, where = layout.problem, layout.ranges[layer.id]
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
@@ -112,7 +113,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Return the data, besides cost and fields, in which classes of blocks differ: equations, and the structure of connections."""
+    """Return the data that distinguish codelets of blocks, besides cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
@@ -154,7 +155,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
-    """Return the vertex that receives the gradients of a parameter: the optimiser, or their sum if a caller reads the gradients."""
+    """Return the vertex that receives the gradients of a parameter: it updates the parameter, or returns their sum to a caller."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
@@ -183,7 +184,7 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
 
 
 def _single(layout: Layout) -> Iterator[Use]:
-    """Yield the clocks, and the vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
+    """Yield the codelets that count iterations, and those of tile 0: tests for further windows, the sum of losses, the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
     yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)
@@ -207,6 +208,7 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets that compute the losses of samples."""
     problem = layout.problem
     if not problem.training or problem.network.external:
         return
@@ -217,6 +219,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets of both stages of the reduction of partial input gradients."""
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():
@@ -228,15 +231,15 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
-    """Yield the codelets of owners of weights of indexed connections, and of groups that sum the gradients of several blocks."""
+    """Yield the codelets of owners of indexed weights, and of column groups that sum the gradients of several blocks."""
     problem = layout.problem
-    for found in layout.owned if layout.exact else ():
-        tiles, where = found.owners.tile[found.owners.learned], found.target
-        halves = found.halves[found.owners.learned]
+    for weights in layout.owned if layout.exact else ():
+        tiles, where = weights.owners.tile[weights.owners.learned], weights.target
+        halves = weights.halves[weights.owners.learned]
         yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
         for half in (False, True):
             if (halves == half).any():
-                yield Use.of(_update(problem, half=half, placed=half and found.placed), tiles[halves == half], 1)
+                yield Use.of(_update(problem, half=half, placed=half and weights.placed), tiles[halves == half], 1)
         if problem.network.passes:
             yield Use.of(sum_private(problem.costs), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)

@@ -1,4 +1,8 @@
-"""Predicted bytes on every tile over a training step, by category, with their maximum over time."""
+"""Predicted bytes on every tile over a training step, by category, with their maximum over time.
+
+A category, such as "weights", is divided by *lifetime*: the stages of a training step in which the data are live. Data with separate
+lifetimes share memory (:mod:`snnc.compiler.tiles.memory.lifetimes`).
+"""
 
 from __future__ import annotations
 
@@ -30,19 +34,19 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 OF_SEQUENCE: Final = ("history", "relays", "records")
-"""Categories that are smaller if the sequence is cut into segments."""
+"""Categories of bytes that decrease if the sequence is divided into segments."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryUse:
-    """Contents of the memory of all tiles over a training step.
+    """Bytes in the memory of all tiles over a training step.
 
     Attributes
     ----------
     held
         Bytes on each tile, by (category, lifetime).
     steps
-        For each superstep: its name, the part of the step that it belongs to, and the bytes of exchange buffers on each tile.
+        For each superstep: its name, its part of the training step, and the bytes of exchange buffers on each tile.
     """
 
     held: dict[CategoryAndLife, Ints]
@@ -72,7 +76,7 @@ class MemoryUse:
 
     @property
     def of_update(self) -> int:
-        """Bytes of the fullest tile in the update, without data of the sequence: memory that segments cannot reduce."""
+        """Bytes of the fullest tile in the update, without data of the sequence; segments cannot reduce these bytes."""
         update = [stage not in SEQUENCE for stage in self.stages]
         if not any(update):
             return 0
@@ -119,10 +123,10 @@ class MemoryUse:
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     """Return the predicted contents of every tile in the supersteps `steps`; the code includes the fragments of all these supersteps."""
     problem = layout.problem
-    found: dict[CategoryAndLife, Ints] = {}
+    held: dict[CategoryAndLife, Ints] = {}
 
-    def add(kept: CategoryAndLife, tiles: Ints, size: Ints) -> None:
-        np.add.at(found.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
+    def add(category_and_life: CategoryAndLife, tiles: Ints, size: Ints) -> None:
+        np.add.at(held.setdefault(category_and_life, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
 
     used = np.zeros(problem.target.tiles, dtype=bool)
     used[layout.clock_tiles] = True
@@ -140,8 +144,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
-        for life, each in problem.store_lives[source].items():
-            add(("relays", life), tiles, samples * each)
+        for life, per_sample in problem.store_lives[source].items():
+            add(("relays", life), tiles, samples * per_sample)
     every = np.arange(problem.target.tiles)
     for life, size in reduced_bytes(layout).items():
         add(("gradients", life), every, size)
@@ -149,8 +153,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
         add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)
     used[losses] = True
-    for life, each in _loss_bytes(problem).items():
-        add(("records", life), losses, np.full(len(losses), each))
+    for life, per_sample in _loss_bytes(problem).items():
+        add(("records", life), losses, np.full(len(losses), per_sample))
     fragments = np.sum([traffic.fragments for step in steps if not step.again for traffic in (step.traffic, *step.after)], axis=0)
     fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     fragments = fragments + fragments_without_runs(layout)
@@ -158,7 +162,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
     add(("vertices", "always"), every, vertices + constant_bytes(layout))
-    return MemoryUse(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+    return MemoryUse(held, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
@@ -171,7 +175,7 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Categor
 
 
 def _buffers(step: SuperstepDraft) -> Ints:
-    """Return the bytes buffered in a superstep: data that vertices read or write on other tiles; copies need no buffers."""
+    """Return the bytes of exchange buffers in a superstep, for data that vertices read from or write to other tiles."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     return (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
@@ -198,18 +202,21 @@ def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
     """
     loss = problem.network.loss
     targets = FLOAT * loss.targets(problem.steps)
-    found = {
+    sizes = {
         "always": FLOAT * 2 * loss.width,
         "scores": FLOAT * (1 + loss.chooses_step) * loss.scores,
         "loss": FLOAT * problem.loss_parts + (0 if targets else LABEL_BYTES),
     }
     # Targets arrive before the first superstep of the loss.
-    found["scores" if loss.scores else "loss"] += targets
-    return found
+    sizes["scores" if loss.scores else "loss"] += targets
+    return sizes
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Return a lower bound on the bytes of the fullest tile: variables, and code of the test for further windows, but no supersteps."""
+    """Return a lower bound on the bytes of the fullest tile, computed before the cycles are predicted.
+
+    It contains the variables, and the exchange code of the test for further windows.
+    """
     problem = layout.problem
     held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.statistics_vertices import block_moments
 
 MOMENTS: Final = "forward: moments"
-"""Mean and variance of the values of batch normalisations, after the forward passes that measure them."""
+"""Superstep that computes the mean and variance of normalised values, after the forward passes that record these values."""
 
 
 def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -36,7 +36,7 @@ def moments_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def runs_of_parts(problem: MappingProblem) -> Mapping[str, int]:
-    """Return how often an update runs each part of a training step, without the optimiser."""
+    """Return how often an update runs each part of a training step."""
     passes, operation = problem.network.passes, problem.network.operation
     again = passes * problem.repeats_forward
     loss = 1 if operation else 1 + again

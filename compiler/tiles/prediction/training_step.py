@@ -1,4 +1,8 @@
-"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile."""
+"""Predicted cycles of every superstep: compute on the busiest tile, the barrier, and the exchange of the busiest tile.
+
+Relays are tiles that store the spikes or values of a source, and send those of one step as a window to the blocks that read them.
+docs/decisions/0001-poplar-program.md defines the supersteps, and docs/reference/terms.md has the other terms.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +57,10 @@ from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 CONTROL: Final = 30.0
-"""Tile cycles of the control program per superstep and copy (assumed); part of ``Target.superstep_cycles``, with the exchange set-up."""
+"""Tile cycles of the control program per superstep and copy (assumed); ``Target.superstep_cycles`` also includes the exchange set-up."""
 
 _RESTORED_FIRST: Final = 2
-"""Number of times that a step restores the first boundary."""
+"""Number of times that a training step restores the first boundary."""
 
 
 def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -64,9 +68,9 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
     segments = problem.segments
-    found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
+    forward = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
     if not problem.training:
-        return tuple(found)
+        return tuple(forward)
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
@@ -76,7 +80,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
     steps = (
-        *found,
+        *forward,
         *moments_steps(layout),
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
@@ -104,7 +108,7 @@ def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copy of initial states to the addresses that the first step reads; with segments, a boundary restores them instead."""
+    """Return the copy of initial states to the addresses that the first step reads; none with segments, which restore a boundary."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.ranges[layer.id]
@@ -132,20 +136,20 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of a forward pass in which relays find spikes of the previous iteration while neurons compute.
+    """Return the supersteps of a forward pass in which relays find the spikes of the previous iteration while neurons compute.
 
-    The problem of `layout` has the schedule of this pass.
+    ``layout.problem`` must have the fused schedule; see :attr:`MappingProblem.forward`.
     """
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
-    windows, both = relay_load(layout, "windows"), block_load(layout)
+    windows, neurons_and_masks = relay_load(layout, "windows"), block_load(layout)
     add_relays(layout, windows, "shown")
     windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
-    add_relays(layout, both, "masks")
+    add_relays(layout, neurons_and_masks, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
-    both.add_vertices(relays, CLOCK_VERTEX, {})
-    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
+    neurons_and_masks.add_vertices(relays, CLOCK_VERTEX, {})
+    moved, counted = with_clock(layout, masks_to_relays(layout), neurons_and_masks.tiles), ExchangeTraffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
     tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
@@ -157,7 +161,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         _clock_copy(layout, "forward: start", "forward"),
         SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
         SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
-        SuperstepDraft("forward: neurons", "forward", runs, both, moved),
+        SuperstepDraft("forward: neurons", "forward", runs, neurons_and_masks, moved),
     )
 
 
@@ -176,7 +180,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 
 def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the recompute supersteps: initial states of a segment are restored, and its forward pass runs again."""
+    """Return the supersteps that restore the initial states of a segment and run its forward pass again."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
@@ -197,7 +201,7 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
-    """Return the superstep in which segments but the last copy a row to streaming memory, or back, after updating the row number."""
+    """Return the superstep that copies the data of a segment (a row) to streaming memory or back, for all segments except the last."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
@@ -205,7 +209,7 @@ def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
 
 
 def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the copies that save the counters of dropped spikes before the recomputation, which must not count again, and restore them."""
+    """Return the copies that save the counters of dropped spikes before recomputation and restore them, so that no spike counts twice."""
     problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
@@ -218,7 +222,7 @@ def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
-    """Return the superstep in which blocks copy initial states to or from a boundary, and relays the steps that they have yet to send."""
+    """Return the superstep that copies states of blocks, and steps that relays have not sent yet, to or from a boundary."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.ranges[layer.id], problem.costs["boundary"]
@@ -288,7 +292,7 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
 
 
 def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
-    """Return the cycles in which copies from or to streaming memory wait for all chips."""
+    """Return the cycles in which copies to or from streaming memory wait for all chips."""
     target = layout.problem.target
     return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
@@ -329,7 +333,7 @@ def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[S
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the test for further windows, and of its loop; none if no bus has limited windows."""
+    """Return the supersteps that test for further windows and process them in a loop; none if no bus has limited windows."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
@@ -370,19 +374,19 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
-    """Return loads and exchanges of two steps: blocks read further windows, and relays write the next ones."""
-    read, shown = round_load(layout, part), _next_load(layout, part)
+    """Return loads and exchanges of two supersteps: blocks read a further window, and relays write the next window."""
+    read, written = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward", further=True)
     if part == "backward":
         windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
-    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), shown.tiles)
+    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), written.tiles)
     if part == "backward":
         add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
-    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
+    return (read, with_clock(layout, windows, read.tiles)), (written, moved)
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
-    """Return the fragments of further windows that are not expected to run, because the program contains their exchanges anyway."""
+    """Return the fragments of further windows whose expected number is 0; the program contains their exchanges anyway."""
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
@@ -440,7 +444,10 @@ def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Return the supersteps of the losses of samples: workers of a sample's tile share the classes, if there are scores, then the steps."""
+    """Return the supersteps of the losses of samples.
+
+    All workers of a sample's tile share the work: first the classes, if the loss has scores, then the steps.
+    """
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
     steps, costs, loss = problem.steps, problem.costs, problem.network.loss

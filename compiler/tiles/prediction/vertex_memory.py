@@ -1,4 +1,4 @@
-"""Bytes of constants that vertices read: positions of parts of masks, of relays' pieces, of rows of weights, and of pieces of owners."""
+"""Bytes of the constants that vertices read, such as positions in masks and in rows of weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 
 WORD: Final = 4
 PIECE: Final = 9
-"""Number of constants that define the part of a mask searched by a relay's worker."""
+"""Number of constants that define one piece of a mask, which a worker of a relay searches."""
 
 
 def constant_bytes(layout: Layout) -> Ints:
-    """Return the bytes on every tile, excluding tables of indexed connections and positions of a loss's classes."""
+    """Return the bytes on every tile, without tables of indexed connections and positions of the outputs that a loss reads."""
     problem, workers = layout.problem, layout.problem.target.workers
     words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
     for source, relays in layout.relays.items():
@@ -38,7 +38,7 @@ def constant_bytes(layout: Layout) -> Ints:
             if problem.copies(link) and link.dense:
                 words[layout.ranges[layer.id].tiles] += _runs(layout.ranges[link.target])
     for work in owned_work(layout, problem.network.layers) if problem.training else ():
-        # Each worker's share of an owner's sum has the position and the length of every piece, or one entry if it has no piece.
+        # A worker that sums pieces for an owner reads the position and the length of each of its pieces, or one entry if it has none.
         np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
     for _, packing in packings(layout):
         np.add.at(words, packing.tiles, packing.numbers())
@@ -46,6 +46,6 @@ def constant_bytes(layout: Layout) -> Ints:
 
 
 def _runs(where: TileRange) -> int:
-    """Return the number of constants that describe the rows of weights of a replica, by runs of tiles with equally many neurons."""
+    """Return the number of constants that describe rows of weights: one group of constants per run of tiles with equally many neurons."""
     first = np.append(True, np.diff(where.neurons) != 0)
     return int((3 + column_groups(where.neurons, where.columns))[first].sum())

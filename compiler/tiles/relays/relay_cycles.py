@@ -1,7 +1,7 @@
-"""Work of a relay's workers in a superstep: they search spike masks and write windows (see ``docs/reference/terms.md``).
+"""Work of a relay's workers in a superstep: they search spike masks and write windows (see docs/reference/terms.md).
 
-All workers of a tile share its samples. Each searches an equal share of the mask words, cut into *pieces* at the boundaries of samples.
-The results are then merged piece by piece. Words of windows are copied by the workers in turn.
+All workers of a tile share its samples. Each worker searches an equal share of the mask words. A share is cut into *pieces* at the
+boundaries of samples. The results are then merged piece by piece. The workers take turns to copy the words of windows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOGETHER = 4
 class MaskRows:
     """Data that a source sends to its relay for one sample: `row` elements from each of `tiles` tiles.
 
-    For spikes, elements are units of a mask, `unit` words each; for values, neurons.
+    An element is a mask unit of `unit` words, or the value of one neuron.
     """
 
     tiles: int
@@ -64,11 +64,18 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Cycles of the slowest worker in one run of a relay.
+    """Cycles of the slowest worker in one run of a relay. Each value is a number, or an array over numbers of samples.
 
-    `always` applies to every iteration, `compacting` only to an iteration that follows a step of the source, and `shown` (by bus) to those
-    in which a bus carries a step. Each value is a number, or an array over numbers of samples. `runs` are the loops that take these
-    cycles, with their trip counts.
+    Attributes
+    ----------
+    always
+        Cycles in every iteration.
+    compacting
+        Further cycles in iterations that follow a step of the source.
+    shown
+        Further cycles in iterations in which a bus carries a step, by bus.
+    runs
+        The loops that take these cycles, with their trip counts.
     """
 
     always: Any
@@ -83,7 +90,7 @@ class RelayWork:
 
 
 def _pieces(samples: Any, workers: int) -> Any:
-    """Return the largest number of pieces that one worker has, for a number of samples or an array of numbers."""
+    """Return the largest number of pieces of any worker; `samples` is a number or an array."""
     whole, worker = np.asarray(samples)[..., None], np.arange(workers)
     return (ceil_div((worker + 1) * whole, workers) - worker * whole // workers).max(axis=-1)
 
@@ -126,16 +133,16 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     cost, workers = problem.costs["relay_windows"].with_request(), problem.target.workers
     loops, pieces = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": pieces * len(buses)})
-    shown, joining = {}, 0.0
+    copying, joining = {}, 0.0
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
             joining = joining - cycles_of(loops["lists"], {"lists": pieces})
-            shown[bus.id] = 0.0
+            copying[bus.id] = 0.0
         else:
             amounts = _copied(problem, bus, samples, forward=forward)
             runs += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
-            shown[bus.id] = cycles_of(loops["copied"], amounts)
+            copying[bus.id] = cycles_of(loops["copied"], amounts)
     for bus in buses:
         if problem.further.passes(bus.id, forward=forward):
             always = always + cycles_of(loops["request"], {"numbers": samples})
@@ -149,14 +156,14 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         amounts["bit_words"] = samples * bit_words(source.width) / workers
         joining = joining + cycles_of(loops["joined"], amounts)
         runs.append((amounts, loops["joined"]))
-    return RelayWork(always, joining, shown, tuple(runs))
+    return RelayWork(always, joining, copying, tuple(runs))
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
     """Return the work of converting the bits of a step to ids in the windows of `buses`, with one vertex per bus."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
-    always, shown = 0.0, {}
+    always, converting = 0.0, {}
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
@@ -164,10 +171,10 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
-        own = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
-        shown[bus.id] = sum(cycles_of(some, amounts) for amounts, some in own)
-        runs += [({"lists": pieces}, loops["lists"]), *own]
-    return RelayWork(always, 0.0, shown, tuple(runs))
+        of_bus = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
+        converting[bus.id] = sum(cycles_of(some, amounts) for amounts, some in of_bus)
+        runs += [({"lists": pieces}, loops["lists"]), *of_bus]
+    return RelayWork(always, 0.0, converting, tuple(runs))
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
@@ -187,6 +194,7 @@ def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
+    """Return the work of writing windows of values and, if `rows` is not None, of first storing the last step's values."""
     cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
     size = ceil_div(samples * source.width, workers)
     older = sum(rows is None or bus.lag != 1 for bus in buses)
@@ -207,9 +215,9 @@ def copied_words(ids: float, width: int) -> float:
 
 
 def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any, *, first: bool = False) -> Any:
-    """Return the expected worker cycles to copy the stored steps that a relay has not sent yet, at a boundary between two segments.
+    """Return the expected worker cycles to copy the steps that a relay has not sent yet, at a boundary between two segments.
 
-    The `first` boundary, before step 0, stores none of these steps.
+    At the `first` boundary, before step 0, a relay has no such steps.
     """
     start = problem.target.vertex_start_cycles
     steps = 0.0 if first else (problem.largest_lag(source) - 1) / problem.schedule.interval

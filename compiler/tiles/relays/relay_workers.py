@@ -1,7 +1,10 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
-The positions of a sample's events in its mask are random, weighted by measured rates if there are any; all other quantities follow from
-the number of events.
+A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, and writes their ids to windows. Several workers
+share this work.
+
+The positions of a sample's events in its mask are drawn at random, weighted by rates if these were measured. All other quantities follow
+from the number of events.
 """
 
 from __future__ import annotations
@@ -26,10 +29,17 @@ from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, w
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Distribution of the lists of some samples to workers, by classes of words: word numbers modulo the number of workers.
+    """Distribution of lists of ids, one per sample, to the workers of a tile.
 
-    Every worker gets the same number of classes. Arrays have one element per class of each sample: its sample, its class, and whether a
-    worker or a list begins there.
+    The words of a list belong to classes: class c contains the words c, c + workers, c + 2 workers, … The classes of all lists are lined
+    up, and every worker gets `samples` consecutive classes. The arrays have one element per class.
+
+    Attributes
+    ----------
+    sample, word
+        Number of the sample, and number of the class within its list.
+    begins
+        1 if the class is the first of a worker or of a list, otherwise 0.
     """
 
     workers: int
@@ -46,7 +56,7 @@ class Shares:
         return cls(workers, samples, place // workers, place % workers, begins)
 
     def of_workers(self, values: Any) -> Any:
-        """Sum values, [..., classes, iterations], over the classes of each worker."""
+        """Sum `values`, [..., classes, iterations], over the classes of each worker."""
         return values.reshape(*values.shape[:-2], self.workers, self.samples, values.shape[-1]).sum(axis=-2)
 
     @property
@@ -56,14 +66,14 @@ class Shares:
         return found
 
     def part_of(self, classes: Floats) -> Floats:
-        """Return [samples, workers]: each worker's fraction of the events of a list, given the fractions in the classes."""
+        """Return each worker's fraction of the events of every list, [samples, workers], given the fraction in each class."""
         found = np.zeros((self.samples, self.workers))
         np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
         return found
 
 
 def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
-    """Return [relays, iterations]: cycles of the slowest worker, including the start of the vertex.
+    """Return the cycles of the slowest worker of each relay, including the start of the vertex: [relays, iterations].
 
     `relays` lists each relay's first sample and number of samples. `part` is "masks" (relays of populations search `rows` of masks),
     "windows" (they merge the results and write windows) or "backward".
@@ -73,9 +83,9 @@ def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Callable[[Ints, int], Any]) -> Floats:
-    """Return [relays, iterations]: the result of `cycles` for relays with equal numbers of samples.
+    """Call `cycles` once for all relays with equally many samples, and return its results as [relays, iterations].
 
-    The arguments of `cycles` are the first sample of each of these relays, and the number of samples.
+    The arguments of `cycles` are the first sample of each of these relays, and their number of samples.
     """
     found = np.zeros((len(relays), iterations))
     first, count = np.array(relays, dtype=np.int64).T
@@ -86,7 +96,7 @@ def by_samples(relays: Sequence[tuple[int, int]], iterations: int, cycles: Calla
 
 
 def _cycles_of_equal(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
-    """Return the cycles of relays with the same number of samples."""
+    """Return the cycles of relays with `samples` samples each, from `first` on: [relays, iterations]."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":
@@ -129,6 +139,7 @@ def _found_counts(
 def _draw_found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
+    """Draw the numbers that :func:`_found_counts` returns."""
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_searched_parts(rows, shares))
@@ -140,7 +151,7 @@ def _draw_found(
 
 
 def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Floats]:
-    """Return a function from a leading fraction of a sample's values to the fraction of its events in these values."""
+    """Return a function that maps a leading fraction of a sample's values to the fraction of its events in these values."""
     rate = problem.relative_rate(source.buffer)
     if rate is None:
         return lambda place: place
@@ -149,7 +160,7 @@ def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Fl
 
 
 def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
-    """Return [samples, workers, 2]: start and end of the part of each sample's mask that a worker searches, in whole units."""
+    """Return start and end of the part of each sample's mask that a worker searches, as fractions: [samples, workers, 2]."""
     whole = rows.all * shares.samples
     edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
     found = np.clip(edges, 0, rows.all) / rows.all
@@ -157,7 +168,7 @@ def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Floats:
-    """Return [samples, workers]: fraction of each sample's events in the words of bits that a worker converts to ids."""
+    """Return the fraction of each sample's events in the words of bits that a worker converts to ids: [samples, workers]."""
     edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
 
@@ -193,9 +204,9 @@ def _draw_cached(
 
 
 def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
-    """Return [relays, iterations]: cycles of the slowest worker of the vertex that converts bits of a step to ids in the windows of a bus.
+    """Return the cycles of the slowest worker that converts the bits of a step to ids in a window: [relays, iterations].
 
-    With `forward`, it writes the first window and also computes the number of further ones.
+    With `forward`, the vertex writes the first window, and also computes the number of further windows.
     """
     found = by_samples(relays, len(problem.timeline.chosen), partial(_listing, problem, bus))
     request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
@@ -204,7 +215,7 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
 
 
 def _listing(problem: MappingProblem, bus: Bus, firsts: Ints, samples: int) -> Any:
-    """Return the cycles of relays with `samples` samples, from `firsts` on."""
+    """Return the cycles of :func:`bits_cycles` for relays with `samples` samples each, from `firsts` on."""
     shares, chosen = Shares.of(problem.target.workers, samples), firsts[:, None] + np.arange(samples)
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
     loops = LoopsByPlace(bit_loops(cost))
@@ -233,17 +244,17 @@ def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Int
 
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
-    """Return [4, workers]: pieces of the mask, runs of consecutive units, groups of words in these, and remaining units."""
+    """Return the pieces of masks, runs of consecutive units, groups of words in runs, and remaining units of each worker: [4, workers]."""
     together, whole = TOGETHER // rows.unit, rows.all * shares.samples
-    found = np.zeros((4, shares.workers))
+    walked = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
         at, end = whole * worker // shares.workers, whole * (worker + 1) // shares.workers
         step = whole if shares.samples == 1 else rows.row
         edges = np.unique([at, end, *range(at - at % step, end, step)])
         lengths = np.diff(edges[edges >= at])
         pieces = -(-end // rows.all) - at // rows.all if end > at else 0
-        found[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
-    return found
+        walked[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
+    return walked
 
 
 def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:

@@ -1,4 +1,7 @@
-"""Distribution of the samples of each source to relays on tiles."""
+"""Distribution of the samples of each source to relays.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Return the tile cycles per iteration, in both passes, in which a relay with `samples` samples receives its data and computes."""
+    """Return the tile cycles of a relay with `samples` samples per iteration, in both passes: receiving its data, and computing."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -37,16 +40,16 @@ def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | N
 def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int) -> int:
     """Return the number of samples per relay, at most `most`, that minimises the total time of the relays and of their readers."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
-    each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
-    cycles = _relay_cycles(problem, source, rows, each)
-    fragments = np.zeros(len(each))
+    tried = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
+    cycles = _relay_cycles(problem, source, rows, tried)
+    fragments = np.zeros(len(tried))
     if rows is not None:
-        fragments += rows.tiles * _parts_of(each, ranges[source.owner].most_samples)
+        fragments += rows.tiles * _parts_of(tried, ranges[source.owner].most_samples)
     for bus in problem.buses_of(source):
         for backward in (False, True) if problem.training else (False,):
-            read = [_parts_of(ranges[layer.id].most_samples, each) for layer in problem.readers(bus, backward=backward)]
+            read = [_parts_of(ranges[layer.id].most_samples, tried) for layer in problem.readers(bus, backward=backward)]
             fragments += (2 if bus.events else 1) * np.max(read, axis=0, initial=0)
-    return int(each[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
+    return int(tried[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
 
 
 def _parts_of(samples: Any, size: Any) -> Any:
@@ -69,9 +72,9 @@ def distribute_relays(
 ) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the emptiest tiles, and add their bytes to `held`.
 
-    A relay gets the number of samples that makes the step fastest, or fewer if these would fill more than half of a tile's free memory.
-    Sources are assigned largest first, to tiles with few relays, preferring those with the least other computation; a tile has at most one
-    relay of a source. Ties go to the lowest tile.
+    A relay gets the number of samples that makes the step fastest, or fewer samples if these would fill more than half of a tile's free
+    memory. Sources are assigned in the order of decreasing size. They get the tiles with the fewest relays and, among these, with the least
+    other computation; ties go to the lowest tile. A tile has at most one relay of a source.
 
     Parameters
     ----------
@@ -86,24 +89,24 @@ def distribute_relays(
     computing
         Cycles of each tile's other computation in the same superstep.
     """
-    found: dict[BusSource, tuple[Relay, ...]] = {}
+    placed: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)
     busy[:: problem.target.tiles_per_chip] = problem.target.vertex_start_cycles
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
         relays: list[Relay] = []
         for room in rooms[source]:
-            here = slice(room.first, room.stop)
-            left = problem.target.tile_bytes - int(held[here].min())
-            most = max(1, min(room.samples, left // 2 // max(size, 1)))
-            each = _share(problem, source, ranges, most)
-            full = 2 * each * size > problem.target.tile_bytes - held[here]
-            order = np.lexsort((held[here], computing[here], busy[here], full))
-            parts = min(ceil_div(room.samples, each), len(order))
+            tiles = slice(room.first, room.stop)
+            free = problem.target.tile_bytes - int(held[tiles].min())
+            most = max(1, min(room.samples, free // 2 // max(size, 1)))
+            samples_per_relay = _share(problem, source, ranges, most)
+            full = 2 * samples_per_relay * size > problem.target.tile_bytes - held[tiles]
+            order = np.lexsort((held[tiles], computing[tiles], busy[tiles], full))
+            parts = min(ceil_div(room.samples, samples_per_relay), len(order))
             chosen = sorted((order[:parts] + room.first).tolist())
             shares = split(room.samples, parts)
             relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, shares, strict=True)]
         for relay in relays:
             held[relay.tile] += relay.samples * size
             busy[relay.tile] += 1 + relay.samples
-        found[source] = tuple(relays)
-    return found
+        placed[source] = tuple(relays)
+    return placed

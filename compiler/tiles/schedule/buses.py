@@ -1,4 +1,8 @@
-"""Buses of a network, and sizes of their windows."""
+"""Buses of a network, and sizes of their windows.
+
+A bus connects a source, through tiles called relays, with all tiles that read it a certain number of iterations later (the lag). It carries
+the data of one step as a window: a list of ids of spikes with a fixed capacity, or values.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capa
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 COUNT_BYTES = 4
+"""Bytes of the number of ids in a window."""
 
 
 @dataclass(frozen=True)
 class Bus:
-    """All connections that read one source with the same lag, before its relays are placed."""
+    """A bus before its relays are placed: all connections that read one source with the same lag."""
 
     id: str
     source: BusSource
@@ -55,7 +60,10 @@ def id_bytes(source: BusSource) -> int:
 
 
 def whole_words(ids: int, width: int) -> int:
-    """Return the space for `ids` ids of a source of `width` values: 16-bit ids are rounded up to even, as lists are copied in words."""
+    """Return the number of ids for which a list of `ids` ids has space: an even number of 16-bit ids, because lists are copied in words.
+
+    The source has `width` values, which determine the size of an id.
+    """
     return ids + ids % 2 if width <= 1 << 16 else ids
 
 
@@ -69,8 +77,14 @@ def make_buses(
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
     """Return the buses (by source, then lag) and the bus of every connection.
 
-    By buffer, `activity` and `support` are the measured fractions of values that spike and of neurons that receive a gradient in a step.
-    `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
+    Parameters
+    ----------
+    network, schedule
+        The network, and the lag of each connection.
+    activity, support
+        Measured fractions, by buffer, of values that spike and of neurons that receive a gradient in a step.
+    capacity, gradients
+        The user's capacities of forward windows and of gradient windows.
     """
     keys = sorted(
         {(link.source, schedule.lags[link.id]) for link in network.links},

@@ -1,4 +1,8 @@
-"""Capacities of windows, and expected numbers of events."""
+"""Capacities of windows, and expected numbers of events.
+
+A window is a list of the events (spikes) of one step, which tiles called relays send to the tiles that read a source. Its size is fixed: it
+has space for a certain number of events of each sample, the capacity.
+"""
 
 from __future__ import annotations
 

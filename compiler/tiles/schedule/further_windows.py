@@ -1,4 +1,8 @@
-"""Further windows, for mapping and emission: the windows that may be too small, and the pass in which relays request further ones."""
+"""Further windows, which carry the events of a step that do not fit in its first window.
+
+They are possible if a window may be too small for the events of a step. In one of the two passes, relays (the tiles that write windows)
+request the number of further windows that they need.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,16 @@ from snnc.compiler.tiles.vertices.relay_vertices import ShownWindow
 class WindowSizes:
     """Sizes of the windows of a bus.
 
-    `gradient_capacity`: entries of a window of the backward pass, if gradients return in windows; `exact`: whether no event is dropped.
+    Attributes
+    ----------
+    width, events
+        Number of values of the source, and whether it sends spikes.
+    exact
+        Whether no event may be dropped.
+    capacity
+        Ids in a window of the forward pass.
+    gradient_capacity
+        Entries in a window of the backward pass, if gradients return in windows; otherwise None.
     """
 
     width: int
@@ -23,7 +36,7 @@ class WindowSizes:
     gradient_capacity: int | None
 
     def limited(self, *, backward: bool = False) -> bool:
-        """Whether a window may be too small for the events of a step, so that further windows follow."""
+        """Return whether a window may be too small for the events of a step, so that further windows follow."""
         capacity = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
         return self.events and self.exact and capacity < self.width
 
@@ -81,5 +94,5 @@ class FurtherWindows:
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return the number of numbers in a relay's request: one from each worker that lists bits, or one from the worker that merges ids."""
+    """Return how many numbers a relay's request contains: one from each worker that lists bits, or one from the worker that merges ids."""
     return workers if bits and (external or lag != 1) else 1

@@ -1,4 +1,8 @@
-"""Lengths of segments to try if the history of all steps does not fit."""
+"""Lengths of segments to try if the history of all steps does not fit.
+
+A segment is a stretch of iterations. Tiles store the history of one segment at a time; before its backward pass, its forward pass runs
+again from the states stored at its beginning.
+"""
 
 from __future__ import annotations
 
@@ -44,22 +48,23 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, cuts: Sequence[Segmen
     """Return the bytes per sample that blocks and relays store over time, for each division into segments."""
     history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
-    found: Ints = np.zeros(len(cuts), dtype=np.int64)
+    size: Ints = np.zeros(len(cuts), dtype=np.int64)
     lags: dict[BusSource, list[int]] = {}
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
         halves = len(layer.kernel.halves)
         floats = layer.past.floats(history) + (len(layer.kernel.states) - halves) * boundaries
-        found = found + layer.neurons * (FLOAT * floats + HALF * (layer.past.halves(history) + halves * boundaries))
-    for source, some in lags.items():
+        size = size + layer.neurons * (FLOAT * floats + HALF * (layer.past.halves(history) + halves * boundaries))
+    for source, of_source in lags.items():
         if source.external:
-            stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])
+            stored = np.array([1 if source.static else cut.steps_streamed(min(of_source), max(of_source)) for cut in cuts])
         else:
-            found = found + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
-            stored = np.array([cut.steps_relayed(max(some)) + cut.boundaries_with_steps * cut.steps_before(max(some)) for cut in cuts])
-        found = found + _step_bytes(source) * stored
-    return found
+            size = size + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
+            longest = max(of_source)
+            stored = np.array([cut.steps_relayed(longest) + cut.boundaries_with_steps * cut.steps_before(longest) for cut in cuts])
+        size = size + _step_bytes(source) * stored
+    return size
 
 
 def _step_bytes(source: BusSource) -> int:

@@ -1,4 +1,7 @@
-"""Wavefront schedule of the populations, found by retiming their graph (Leiserson and Saxe, 1991)."""
+"""Wavefront schedule of the populations, found by retiming their graph (Leiserson and Saxe, 1991).
+
+In one iteration, populations process different steps: each runs a step one or more iterations after the spikes that it reads were computed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Timeline of events: the contents of each sample's windows in every iteration, and the active populations."""
+"""Timeline of events: the contents of each sample's windows in every iteration, and the active populations.
+
+A window is a list of events of one step, with a fixed capacity. Events that do not fit in the first window follow in further windows, in
+rounds of the same iteration.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """All further windows: the iteration of each, as an index among the chosen iterations, and the number of the window."""
+    """All further windows: the iteration of each (an index into the chosen iterations), and the number of the window in it."""
 
     iteration: Ints
     window: Ints
@@ -49,7 +53,7 @@ class Rounds:
 class EventTimeline:
     """Numbers of events of a problem in each iteration; the iterations of all batches are consecutive.
 
-    Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
+    The windows of a bus contain step t of its source in iteration ``stage + lag + R t``, in both passes; R is the interval of the schedule.
     """
 
     def __init__(self, problem: MappingProblem) -> None:
@@ -99,7 +103,7 @@ class EventTimeline:
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """Return [batches, steps, samples]: entries per step in the backward pass, in one window or several."""
+        """Return [batches, steps, samples]: entries per step in the backward pass, over all its windows."""
         if bus.id not in self.problem.windowed_buses:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
@@ -141,7 +145,7 @@ class EventTimeline:
         return self._memo.get((kind, bus.id), lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Return the events of the window that neurons read in `part`: an iteration's last window if forward, its first if backward."""
+        """Return the events of the window that neurons read in `part`: an iteration's last window (forward) or first window (backward)."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -161,17 +165,18 @@ class EventTimeline:
         return self._memo.get(("rounds", backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
-        found = np.zeros(len(self.chosen), dtype=np.int64)
+        """Return :meth:`rounds`, computed from the buses `limited`."""
+        further = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
-            all_ = self.all_entries(bus) if backward else self.stored(bus)
-            most = self.placed(all_, self.first(bus)).max(axis=1)
-            found = np.maximum(found, -(-most // self.capacity(bus, backward=backward)) - 1)
-        return found
+            entries = self.all_entries(bus) if backward else self.stored(bus)
+            most = self.placed(entries, self.first(bus)).max(axis=1)
+            further = np.maximum(further, -(-most // self.capacity(bus, backward=backward)) - 1)
+        return further
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """Return all rounds of further windows.
+        """Return all rounds in which blocks process one window and relays write the next.
 
-        In the backward pass, they process the windows from number 1 on; in the forward pass, all windows but the last.
+        In the backward pass, the rounds process the windows from number 1 on; in the forward pass, all windows but the last.
         """
         return self._memo.get(("further", backward), lambda: self._further_rounds(backward))
 
@@ -182,26 +187,27 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """Return [rounds, samples]: spikes, or all entries, in the windows `later` windows after those of `rounds`."""
+        """Return [rounds, samples]: spikes, or all entries, in the windows of `rounds`, or in those `later` windows after them."""
         capacity, first = self.capacity(bus, backward=backward), self.first(bus)
-        all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
-        found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * capacity, 0, capacity)
-        return found
+        in_all_windows = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
+        in_window: Ints = np.clip(in_all_windows - (rounds.window + later)[:, None] * capacity, 0, capacity)
+        return in_window
 
     def further(self, *, backward: bool) -> float:
         """Return the expected number of further windows of a sequence."""
         return float(self.rounds(backward=backward).mean()) * self._sequence_iterations
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """Return the events per sample that the busiest of all blocks with `samples` samples reads, averaged over iterations with a step.
+        """Return the events per sample that the busiest block with `samples` samples reads, averaged over iterations with a step.
 
-        `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
+        `part` is "forward" or "backward" for spikes, or "entries" for entries of the first backward window.
         """
         some, place = np.unique(samples, return_inverse=True)
         found = np.array([self._memo.get((f"busiest {part} {n}", bus.id), partial(self._busiest, bus, part, int(n))) for n in some])
         return found[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
+        """Return :meth:`busiest` for one number of samples."""
         first = np.arange(0, self.problem.batch - samples + 1, samples)
         if part == "entries":
             shown = self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))

@@ -1,9 +1,9 @@
-"""The test for further windows: relays report how many further windows they need, and all tiles process the largest of these numbers.
+"""The test for further windows: it finds the largest number of further windows that any relay needs.
 
 Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. If a single tile read all
-of these reports, it would receive a fragment for each. So tiles of every chip first compute the maximum over some relays of that chip,
-level by level as long as that is faster, and tile 0 reads the remaining results. A *number* is one word, or two if the backward pass needs
-other windows than the forward pass. The forward pass then finds both, and the backward pass needs no test.
+of these reports, it would receive a fragment for each. Therefore, tiles of every chip first compute the maximum over some relays of the
+chip, level by level as long as that is faster. Tile 0 reads the remaining results. A *number* is one word, or two words if the backward
+pass needs other windows than the forward pass. The forward pass then finds both numbers, and the backward pass needs no test.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class WindowTest:
     reported
         The numbers of the relays in this order.
     levels
-        Levels between the relays and the deciding tile; none if it reads the relays itself.
+        Levels between the relays and the deciding tile; empty if this tile reads all reports.
     """
 
     direction: Direction
@@ -192,6 +192,7 @@ def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
 
 
 def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
+    """Return the data that `level` reads from the level `below` it."""
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
     return LevelReads(

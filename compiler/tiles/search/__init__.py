@@ -1,1 +1,1 @@
-"""Search for a placement: layouts of candidates, and their predicted cycles and bytes."""
+"""Search for a placement: layouts of candidate placements, with predicted cycles and bytes."""

@@ -1,4 +1,7 @@
-"""Layouts made from placements of populations, with relays and losses distributed over the tiles."""
+"""Layouts: placements of populations, with relays and losses distributed over the tiles.
+
+A relay is a tile that stores the spikes or values of a source for some samples, and sends them to the tiles that read them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from snnc.compiler.tiles.relays.relays import Room, distribute_relays
 
 
 def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
-    """Place relays and losses on tiles; `local_relays`: relays are on the chips of their source (for an input, of its first reader)."""
+    """Place relays and losses on tiles.
+
+    With `local_relays`, relays are on the chips of their source, or of the first reader of an input.
+    """
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
@@ -41,42 +47,45 @@ def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> In
 
 def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) -> Floats:
     """Return the cycles of blocks on each tile while relays search for spikes; 0 if the two are separate supersteps."""
-    found = np.zeros(problem.target.tiles)
+    total = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
         args = (problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
         cycles = problem.memo.get(("computing", layer.id, cut_key(where)), partial(block_cycles, *args))
-        np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
-    return found
+        np.add.at(total, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
+    return total
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
-    """Return the tiles allowed for relays, for each group of chips: all tiles, or those of the chips of `where`."""
+    """Return the tiles allowed for relays in each group of chips: all tiles, or with `local_relays` the tiles of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
-    each = where.replicas // copies
-    found = []
+    replicas_of_copy = where.replicas // copies
+    rooms = []
     for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
         first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
         if local_relays:
-            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
-            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
-        found.append(Room(first, stop, sample, samples))
-    return found
+            tiles = where.tiles[copy * replicas_of_copy * where.width : (copy + 1) * replicas_of_copy * where.width]
+            first, stop = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
+        rooms.append(Room(first, stop, sample, samples))
+    return rooms
 
 
 def _loss_tiles(problem: MappingProblem, used: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Return the tile of each sample's loss: samples are assigned in turn to the emptiest tiles of the chips that compute their outputs."""
+    """Return the tile of each sample's loss.
+
+    Samples are assigned in turn to the emptiest tiles of the chips on which their outputs are computed.
+    """
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
-    found = np.zeros(problem.batch, dtype=np.int64)
-    dealt: dict[tuple[int, int], int] = {}
+    tile_of_loss = np.zeros(problem.batch, dtype=np.int64)
+    assigned: dict[tuple[int, int], int] = {}
     for replica, (first, count) in enumerate(where.samples):
         tiles = where.of(replica)
         room = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
         order = np.argsort(used[slice(*room)], kind="stable") + room[0]
-        begin = dealt.get(room, 0)
-        found[first : first + count] = order[(begin + np.arange(count)) % len(order)]
-        dealt[room] = begin + count
-    return tuple(found.tolist())
+        begin = assigned.get(room, 0)
+        tile_of_loss[first : first + count] = order[(begin + np.arange(count)) % len(order)]
+        assigned[room] = begin + count
+    return tuple(tile_of_loss.tolist())

@@ -1,4 +1,4 @@
-"""Caches of quick estimates, with which full plans of the same request start."""
+"""Caches of quick estimates; a full plan of the same request starts from its estimate."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, all of its searches (`found`), and the searches that are worth refining (`candidates`)."""
+    """A quick estimate: its arguments, all of its searches, and the searches that are worth refining (`candidates`)."""
 
     arguments: Mapping[str, Any]
-    found: list[Search]
+    searches: list[Search]
     candidates: list[Search]
 
 
@@ -49,7 +49,7 @@ class Clocks:
         self._known: list[tuple[Mapping[str, Any], Plan]] = []
 
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
-        """Return the plan cached for these arguments and for `target` at any clock frequency; None if there is none."""
+        """Return the plan cached for these arguments and for `target` at any clock frequency; None if none is cached."""
         same_machine = ((other, plan) for other, plan in self._known if differ_in_clock_only(plan.target, target))
         found = (plan for other, plan in same_machine if _same(_with_target(other, target), arguments))
         return next((replace(plan, target=target) for plan in found), None)
@@ -99,7 +99,7 @@ class QuickEstimates:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are equal; arrays are equal only if identical."""
+    """Return whether two arguments are equal; arrays are equal only if they are the same object."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -1,4 +1,8 @@
-"""Search for a placement: balanced ranges of tiles on several numbers of chips. *Pricing* a placement predicts its cycles and bytes."""
+"""Search for a placement: balanced ranges of tiles on several numbers of chips.
+
+*Pricing* a placement predicts its cycles and bytes. This needs its relays, which are tiles that distribute the spikes or values of a source
+to its readers: first near the source, then anywhere.
+"""
 
 from __future__ import annotations
 
@@ -51,21 +55,21 @@ EXACT_PRICES: Final = 8
 MIN_EXACT_PRICES: Final = 5
 """Minimum number of placements priced exactly; it applies if exact pricing takes long, for many tiles and many iterations."""
 EXACT_WORK: Final = 1_200_000
-"""Maximum product of the workers of the chips in use, the iterations and the placements priced exactly, which limits the latter."""
+"""Limit on the placements priced exactly: their number, times the iterations, times the workers of the chips in use."""
 QUICK_EXACT_PRICES: Final = 2
 """Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
-"""Fraction of a population's tabulated cycles that serves as a lower bound, because exact cycles may be below the monotone tables."""
+"""Fraction of a population's tabulated cycles that serves as a lower bound: the tables are made monotone, so exact cycles may be lower."""
 OVERHEAD_SHARE: Final = (0.5, 0.8)
-"""Assumed fraction of the cost beyond the lower bound (of relays and exchange) that remains after a change of the placement. The first
-value is for placements that are priced exactly at once, the second for estimates, of which the fastest are priced exactly at the end."""
+"""Cycles above the lower bound are overhead, of relays and exchange. A change of the placement is assumed to leave this fraction of the
+overhead, if prices are exact (first value) or estimates (second value)."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
 MIN_CHANGES, MAX_CHANGES = 6, 80
 """Minimum and maximum number of changes that local search tries."""
 MEASURED_FACTOR: Final = 2
-"""Factor for the number of changes that local search tries if events were measured: samples then differ, so tables of mean cycles are
-less accurate."""
+"""Factor for the number of changes that local search tries if events were measured: samples then differ, so that tables of mean cycles
+are less accurate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ class Search:
         """Bytes of the smallest placement that was too large by its variables alone; larger ones are not priced."""
 
     def again(self, problem: MappingProblem) -> Search:
-        """Return a new search for `problem`, the same network with another schedule; it shares the tables of choices."""
+        """Return a new search for `problem`, which is the same network with another schedule; both searches share the tables of choices."""
         found = Search(problem)
         found._known = self._known
         return found
@@ -122,7 +126,7 @@ class Search:
         return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
 
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
-        """Return the layout of a placement with its price; None if it does not fit. Prices are cached."""
+        """Return a placement with its predicted cycles and bytes; None if it does not fit. Results are cached."""
         self.priced += 1
         key = (local_relays, *map(_price_key, placement.ranges))
         if key not in self._prices:
@@ -130,6 +134,7 @@ class Search:
         return self._prices[key]
 
     def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
+        """Return the result of :meth:`price`, not cached; tables of indexed connections are estimated."""
         layout = make_layout(self.problem, placement, local_relays=local_relays)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
@@ -141,8 +146,8 @@ class Search:
 
     def _priced(self, layout: Layout) -> Priced | None:
         """Return the price of a layout; None if it does not fit."""
-        found = supersteps(layout)
-        memory = memory_of(layout, found)
+        steps = supersteps(layout)
+        memory = memory_of(layout, steps)
         largest = memory.largest
         if largest > self.problem.target.tile_bytes:
             self._update_bytes = min(self._update_bytes, memory.of_update)
@@ -151,7 +156,7 @@ class Search:
             return None
         if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
             return None
-        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in found))
+        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in steps))
         if not layout.exact:
             self._estimates.append(priced)
         if self.best is None or priced.cycles < self.best.cycles:
@@ -159,7 +164,7 @@ class Search:
         return priced
 
     def run(self, chips: int | None) -> Search:
-        """Search on few chips first, and stop when more chips are not faster; if relays do not fit, blocks get a smaller part of tiles."""
+        """Search on few chips first, and stop when more chips are not faster; if relays do not fit, blocks get less memory of a tile."""
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
@@ -179,9 +184,9 @@ class Search:
                         return self
         return self
 
-    def run_placements(self, found: Iterable[Placement]) -> Search:
+    def run_placements(self, placed: Iterable[Placement]) -> Search:
         """Price the placements, with relays near their sources and, if none fits, anywhere."""
-        candidates = list(found)
+        candidates = list(placed)
         if not self._price_all(candidates, local_relays=True):
             self._price_all(candidates, local_relays=False)
         return self
@@ -229,25 +234,26 @@ class Search:
 
     def estimate(self) -> float:
         """Return the cycles of the fastest estimate."""
-        return min((some.cycles for some in self._estimates), default=self.cycles())
+        return min((estimate.cycles for estimate in self._estimates), default=self.cycles())
 
     def use_estimates(self) -> Search:
         """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
         if self._estimates:
-            self.best = min(self._estimates, key=lambda some: some.cycles)
+            self.best = min(self._estimates, key=lambda estimate: estimate.cycles)
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
-        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster; more only if none of them fits.
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster.
 
-        Estimates with similar cuts of populations are assumed to have similar errors.
+        Further estimates are priced only as long as none fits. Estimates with similar cuts of populations are assumed to have similar
+        errors.
         """
-        waiting, known = list(self._estimates), list[tuple[Placement, float]]()
+        waiting, ratios = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
             self.best = None
         for tried in range(len(waiting)):
-            likely = {id(some): some.cycles * (1.0 if tried < most else _error(some.layout.placement, known)) for some in waiting}
-            priced = min(waiting, key=lambda some: likely[id(some)])
+            likely = {id(e): e.cycles * (1.0 if tried < most else _error(e.layout.placement, ratios)) for e in waiting}
+            priced = min(waiting, key=lambda e: likely[id(e)])
             if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
                 break
             waiting.remove(priced)
@@ -257,7 +263,7 @@ class Search:
             if exact is not None and exact.cycles < self.cycles():
                 self.best = exact
             if exact is not None:
-                known.append((priced.layout.placement, exact.cycles / priced.cycles))
+                ratios.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
 
     def run_like(self, placement: Placement) -> Search:
@@ -282,23 +288,24 @@ class Search:
             self._run_options(part, self._options(part, even=even), chips, copies)
 
     def _run_options(self, part: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
+        """Price placements with these choices, with less and less memory of a tile for blocks, until relays fit as well."""
         for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
-            found = list(placements(part, tight, chips, copies))
+            candidates = list(placements(part, tight, chips, copies))
             for alike in _equal_replicas(tight) if part.packed else ():
-                found += placements(part, alike, chips, copies)
+                candidates += placements(part, alike, chips, copies)
             if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
-                found += sharing_tiles(part, tight, found, chips, copies)
-            least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
-            found.sort(key=lambda placement: least[id(placement)])
-            if self._price_promising(found, least, local_relays=True) or self._price_promising(found, least, local_relays=False):
+                candidates += sharing_tiles(part, tight, candidates, chips, copies)
+            least = {id(placement): self._least_cycles(part, options, placement) for placement in candidates}
+            candidates.sort(key=lambda placement: least[id(placement)])
+            if self._price_promising(candidates, least, local_relays=True) or self._price_promising(candidates, least, local_relays=False):
                 break
 
-    def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
-        """Price the placements that may be faster than the best one, in order; return whether any fits, or is too slow to be priced."""
+    def _price_promising(self, candidates: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
+        """Price the placements that may be faster than the best one; return whether any placement fits, or is too slow to be priced."""
         done = False
-        for placement in found:
+        for placement in candidates:
             bound = least[id(placement)]
             if bound >= min(self.cycles(), self.limit):
                 done = True
@@ -313,7 +320,7 @@ class Search:
         return sum(some[0].weight for some in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """Return a lower bound on the cycles of a placement: in each part of a step, those of the slowest population, without relays."""
+        """Return a lower bound on the cycles of a placement: the slowest population in each part of a step, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
@@ -326,7 +333,7 @@ class Search:
         return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
     def _least_update(self, placement: Placement) -> float:
-        """Return a lower bound on the update: in each of its supersteps, the cycles of the slowest population."""
+        """Return a lower bound on the cycles of the update: the slowest population in each superstep."""
         problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
         if not problem.training:
             return 0.0
@@ -348,15 +355,15 @@ class Search:
             self._known[part.batch, even] = choices(part, even=even)
         return self._known[part.batch, even]
 
-    def _price_all(self, found: Sequence[Placement], *, local_relays: bool) -> bool:
-        fits = [self.price(placement, local_relays=local_relays) is not None for placement in found]
+    def _price_all(self, candidates: Sequence[Placement], *, local_relays: bool) -> bool:
+        fits = [self.price(placement, local_relays=local_relays) is not None for placement in candidates]
         return any(fits)
 
 
 def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
-    """Yield, for each number of replicas, the choices in which all populations have that number.
+    """Yield, for each number of replicas, the choices in which all populations have this number.
 
-    With different numbers, a tile reads deltas for a part of another tile's samples: one piece per neuron, with code for each piece.
+    If the numbers differ, a tile reads deltas for only some of another tile's samples: one piece per neuron, with code for each piece.
     """
     for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
         found = each_once(options, partial(_with_replicas, replicas))
@@ -364,15 +371,18 @@ def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequen
             yield found
 
 
-def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
-    return [choice for choice in some if choice.cut.replicas == replicas]
+def _with_replicas(replicas: int, options: Sequence[Choice]) -> list[Choice]:
+    return [choice for choice in options if choice.cut.replicas == replicas]
 
 
-def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Return the ratio of exact to estimated cycles of the most similar placement; the less similar, the closer to 1 the result is."""
-    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+def _error(placement: Placement, ratios: Sequence[tuple[Placement, float]]) -> float:
+    """Return the assumed ratio of exact to estimated cycles of a placement: that of the most similar placement in `ratios`.
+
+    The less similar the two placements are, the closer the result is to 1.
+    """
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in ratios]
     most = int(np.argmax(alike)) if alike else 0
-    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+    return 1 + float(alike[most]) * (ratios[most][1] - 1) if alike else 1.0
 
 
 def _learned(layer: Layer) -> object:
@@ -383,7 +393,7 @@ def _learned(layer: Layer) -> object:
 
 
 def _price_key(where: TileRange) -> object:
-    """Return all properties that determine a price; more column groups than neurons on a tile make no difference."""
+    """Return a key of all properties that determine a price; a limit on column groups above the number of neurons makes no difference."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 
 

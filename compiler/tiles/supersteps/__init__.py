@@ -1,1 +1,1 @@
-"""Supersteps of a training step, before their cycles are predicted: the work of their vertices, and the exchange before each superstep."""
+"""Supersteps of a training step: the work of their vertices, from which their cycles are predicted."""

@@ -1,4 +1,8 @@
-"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples."""
+"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples.
+
+A block is the neurons and samples that one worker processes. It reads the events of a step from the windows of buses: lists of ids with a
+fixed capacity.
+"""
 
 from __future__ import annotations
 
@@ -44,15 +48,15 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 
 
 def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
-    """Return the loops of the blocks of a kind, with expected events; backward, loops over returning gradients are left out."""
+    """Return the loops of the blocks of a kind, with expected events; loops over returned gradients are left out."""
     shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
-    found: list[PhaseLoop] = []
+    described: list[PhaseLoop] = []
     runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
     one_sample = np.broadcast_to(blocks.of_tile, blocks.columns.shape)[kind] == 1
     for run in runs:
         loops = run.alone if run.alone is not None and one_sample else run.loops
-        found += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
-    return tuple(found)
+        described += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
+    return tuple(described)
 
 
 def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
@@ -107,7 +111,7 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Return the cycles that one more spike in a sample, or a search through all keys of a table, adds to the vertex `name` of a block."""
+    """Return the cycles that the vertex `name` of a block takes for one more spike in a sample, or to search all keys of a table."""
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
     if link.indexed is not None:
@@ -127,7 +131,7 @@ def _assumed_lookups(layout: Layout, layer: Layer, blocks: Blocks, part: str, li
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Return the fractions of a table's keys that searches for the events of :meth:`EventTimeline.shown` pass."""
+    """Return the fraction of a table's keys that a search passes, for the events of :meth:`EventTimeline.shown`."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -171,21 +175,22 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """Return [kinds, 1]: mean cycles per entry of a returned window, of which only entries of the block's own neurons take cycles."""
+    """Return the mean cycles per entry of a returned window, [kinds, 1]; only entries for the block's own neurons take cycles."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """Return [kinds, iterations]: cycles of source gradients of blocks, in iterations after a step of any target.
+    """Return the cycles of source gradients of blocks in every iteration: [kinds, iterations].
 
-    No gradients exist for steps before the first, so connections with long delays are active in fewer iterations.
+    A connection is active in iterations after a step of its target. No gradients exist for steps before the first step, so connections
+    with long delays are active in fewer iterations.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
     holdings, seen = layout.kind_holdings(layer, blocks), NOTHING
-    works: Any = 0.0
-    found: Any = np.zeros((len(blocks.columns), 1))
+    runs: Any = 0.0
+    of_links: Any = np.zeros((len(blocks.columns), 1))
     always: Any = 0.0
     for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, seen):
         cycles = cycles_of(run.loops, run.amounts)
@@ -196,9 +201,9 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
             always = always + cycles
             continue
         active = problem.timeline.active(problem.schedule.stages[run.link.target] - 1, run.link.delay)
-        works = np.maximum(works, active)
-        found = found + active * cycles
-    whole: Floats = start + cost.idle + works * (cost.start - cost.idle + always) + found
+        runs = np.maximum(runs, active)
+        of_links = of_links + active * cycles
+    whole: Floats = start + cost.idle + runs * (cost.start - cost.idle + always) + of_links
     return whole
 
 
@@ -269,7 +274,7 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of the cycles of every kind of block and the values by which they are multiplied, for `shown`, a further window's events.
+    """Yield the cycles of every kind of block and the values by which they are multiplied; `shown` are the events of a further window.
 
     With `drawn`, the cycles of events are left out; :func:`drawn_cycles` returns these cycles.
     """

@@ -1,10 +1,10 @@
-"""Events looked up by each column group of an indexed connection, counted value by value rather than as a mean over groups.
+"""Number of events that each column group of an indexed connection looks up, counted value by value.
 
 A block of a convolution receives events only from the part of the image that its neurons read. Few events occur there, so the busiest of
-hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. For every group, this module therefore
-counts the events, in each step and sample, that have a row in the group's tables. It uses measured spikes if available, because the spikes
-of an image are clustered. If only counts and rates are known, it draws as many spiking values as counted at random, with probabilities
-proportional to their rates.
+hundreds of blocks has far more events than the mean, and neighbouring blocks are busy at the same time. For every group, this module
+therefore counts the events in each step and sample that have a row in the group's tables. It uses measured spikes if available, because
+the spikes of an image are clustered. If only counts and rates are known, it draws the counted number of spiking values at random, with
+probabilities proportional to their rates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
-"""Spikes of a step that blocks read: all, those of the first (backward) or last window (forward), or those of each further window."""
+"""Spikes of a step that blocks read: all spikes, those of the first window (backward) or the last window (forward), or those of each
+further window."""
 LARGEST: Final = 40_000_000
 """Maximum number of elements of a temporary array; for connections that need more, the mean number of events is used."""
 TINY: Final = 1e-9
@@ -87,8 +88,10 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
     """Yield sets of disjoint ranges of samples ``[first, first + count)``, their spikes, and the number of lookups of each group.
 
-    A lookup is a spike or a key that the group's search passes, see ``each_event`` of the emitted codelets: the spikes from the first to
-    the last source of the group's rows, the first spike after these, and the keys before this spike (without it, before the last spike).
+    The number of lookups is the number of spikes and keys that the group's search passes (``each_event`` in the emitted codelets):
+
+    * the spikes from the first to the last source of the group's rows, and the first spike after these;
+    * the keys before the last spike of the sample.
     """
     low, high = tables.extent
     rowless = (tables.span == 0) & tables.keyed  # a search in a table without rows ends at once
@@ -107,13 +110,13 @@ def _keys_before(tables: IndexTables, ends: Any) -> Floats:
     values, groups = np.flatnonzero(np.diff(ends.indptr)), len(tables.span)
     offsets = np.arange(groups)[:, None] * tables.inputs
     keys = tables.keys + np.repeat(offsets[:, 0], tables.span)
-    found, chosen = np.zeros((groups, ends.shape[1])), ends[values].T.tocsr()
+    counts, chosen = np.zeros((groups, ends.shape[1])), ends[values].T.tocsr()
     part = max(1, LARGEST // (8 * max(1, len(values))))
     for begin in range(0, groups, part):
-        some = slice(begin, begin + part)
-        before = np.searchsorted(keys, offsets[some] + values) - tables.key_start[:-1][some, None]
-        found[some] = (chosen @ before.T).T
-    return found
+        portion = slice(begin, begin + part)
+        before = np.searchsorted(keys, offsets[portion] + values) - tables.key_start[:-1][portion, None]
+        counts[portion] = (chosen @ before.T).T
+    return counts
 
 
 def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
@@ -236,6 +239,7 @@ def _spikes(problem: MappingProblem, bus: Bus) -> Any:
 
 
 def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
+    """Return the measured spikes as a sparse matrix; in mode "drop", only those that are sent."""
     from scipy.sparse import csr_array
 
     counts = problem.timeline.stored(bus)
@@ -255,7 +259,7 @@ def _drawn(problem: MappingProblem, bus: Bus) -> Any:
 
 @lru_cache(maxsize=32)
 def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
-    """Draw `counted` spikes; cached, because plans of one network in other orders or on other machines need the same spikes."""
+    """Draw `counted` spikes; cached, because plans of the same network in other orders or on other machines need the same spikes."""
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))

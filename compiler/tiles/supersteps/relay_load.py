@@ -1,4 +1,8 @@
-"""Load of the relays that run in a superstep, and their loops."""
+"""Load of the relays that run in a superstep, and their loops.
+
+A relay is a tile that searches the masks of a population (one bit per neuron) for spikes, stores these, and sends them in windows to the
+tiles that read them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Streaming memory: the data that segmented sequences store there, and the cycles to copy them.
+"""Streaming memory: the data that sequences in segments store there, and the cycles to copy these data.
 
-A row contains the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words,
-with one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is
-slower (docs/reference/emulator.md).
+A *row* contains the initial states of a segment, or its history. Each chip copies its part of a row as 32-bit words, and lists of 16-bit
+ids as half words in a separate copy. A copy waits for all chips, and runs at the rate of streaming memory or of its busiest tile, whichever
+is slower (docs/reference/emulator.md).
 """
 
 from __future__ import annotations
@@ -43,7 +43,15 @@ class TileRowShare:
 
 @dataclass(frozen=True)
 class RowCopy:
-    """Predicted cycles of one copy of a row: the copies of the chips run one after another."""
+    """One copy of a row; the copies of the chips run one after another.
+
+    Attributes
+    ----------
+    copies, transfer
+        Number of copies, and their predicted cycles.
+    fragments
+        Number of fragments on each tile.
+    """
 
     copies: int
     transfer: float
@@ -60,7 +68,7 @@ def streaming_bytes(layout: Layout) -> tuple[int, ...]:
 
 
 def row_copy(layout: Layout) -> RowCopy:
-    """Return the predicted cycles of one copy of a row from or to streaming memory."""
+    """Return the copies that move a row to or from streaming memory, with predicted cycles."""
     target, copies, cycles = layout.problem.target, 0, 0.0
     shares = row_shares(layout)
     rate = target.streaming.bytes_per_second / target.clock_hz if target.streaming is not None else np.inf
@@ -100,7 +108,7 @@ def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: Tile
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare, half_words: TileRowShare) -> None:
-    """Add the states and the last sent values: one piece per block and array, because a boundary follows the block's initial values."""
+    """Add the states and the last sent values of blocks, one piece per block and array."""
     where, problem = layout.ranges[layer.id], layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     halves = len(layer.kernel.halves)

@@ -1,4 +1,4 @@
-"""Data of one superstep, from which its predicted cycles are computed."""
+"""Data of one superstep, from which its cycles are predicted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.tiles.supersteps.streaming import RowCopy
 
 @dataclass(frozen=True, eq=False)
 class SuperstepDraft:
-    """A superstep before its costs are summed."""
+    """A superstep: its vertices and its exchange."""
 
     name: str
     part: str
@@ -20,11 +20,11 @@ class SuperstepDraft:
     traffic: ExchangeTraffic
     """The exchange before the superstep."""
     after: tuple[ExchangeTraffic, ...] = ()
-    """Further exchanges after it, each with its own barrier."""
+    """Exchanges after the superstep, each with its own barrier."""
     local: float = 0.0
     """Cycles of copies inside tiles."""
     decisions: int = 0
-    """Number of loop decisions that depend on its result."""
+    """Number of loop decisions that depend on the result of the superstep."""
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
     again: bool = False

@@ -1,4 +1,4 @@
-"""Costs of the codelets of a network: the instructions of their C++ loops, for its populations and connections."""
+"""Costs of the codelets of a network: the number of instructions in each of their C++ loops."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """Return the loop over a window's entries that computes the partial products with a block's deltas, which return to the source."""
+    """Return the loop that computes partial products of a window's entries, which return to the source."""
     most = 2 * VALUE_SWEEP
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each
@@ -123,6 +123,7 @@ def _partials(layer: Layer) -> dict[str, Any]:
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
+    """Return the costs of the forward vertex of a population's blocks."""
     kernel = layer.kernel
     floats = len(kernel.states) - len(kernel.halves)
     loads = len(kernel.inputs) + floats + layer.neuron_parameters
@@ -151,6 +152,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
 
 
 def _backward(layer: Layer) -> CodeletCost:
+    """Return the costs of the backward vertex of a population's blocks."""
     kernel = layer.kernel
     past = layer.past
     loads = 2 * (len(kernel.history) - past.half_states) + len(kernel.saved) - past.half_others
@@ -202,6 +204,7 @@ def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) 
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
+    """Return the costs of the vertex that computes the gradient of a block's outputs from the deltas of its targets."""
     links = sum(link.input_gradient for link in layer.outgoing)
     half = any(link.half and link.dense for link in layer.outgoing)
     return CodeletCost(
@@ -287,6 +290,7 @@ def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
 
 
 def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """Return the costs of the codelets that all populations share, by name."""
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up

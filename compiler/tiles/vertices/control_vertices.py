@@ -1,4 +1,8 @@
-"""Vertices that control iterations: clocks, and the test for further windows."""
+"""Vertices that control iterations: clocks, and the test for further windows.
+
+A clock counts iterations. A window is a list of the events of a step with a fixed capacity; if it is too small for a step, further windows
+follow in the same iteration.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ Each coefficient counts the instructions of the loop as written in C++, one issu
 floats, loads and stores that advance their pointer, one branch per iteration. No dual issue is assumed (a compiler's loop of load, load,
 add, store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations are evaluated for two neurons of a sample at once, which
 are loaded and stored one by one, because their addresses are not aligned to pairs; a last single neuron is evaluated alone. Starting a
-vertex costs another ``Target.vertex_start_cycles``; a tile cycle serves one of its six workers, so a worker cycle takes 6 tile cycles.
-Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
+vertex costs another ``Target.vertex_start_cycles``. In each cycle, a tile issues the instruction of one of its six workers, so a worker
+cycle takes 6 tile cycles. Amounts of vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CodeletCost:
     Attributes
     ----------
     start, idle
-        A run of the vertex in an iteration in which it processes a step, without its loops; a run in any other iteration.
+        A run of the vertex in an iteration with a step, in addition to its loops; a run in any other iteration.
     sample, sweep, swept_column
         A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
     event, event_vector, event_joined
@@ -59,7 +59,7 @@ class CodeletCost:
     row, product, dot
         A row of weights or of another array; the products of a pair of its columns; the product of two deltas and their weights.
     neuron, pair, window_test
-        The equations of a neuron that runs alone, and of two at once; a test whether a neuron is inside the surrogate's support.
+        The equations of one neuron alone; the equations of two neurons at once; a test whether a neuron is in the support of the surrogate.
     word, word_hit, id, element
         A word that is read; a word with a bit set; an id that is found; a value that is copied or compared.
     entry, entry_vector
@@ -85,7 +85,7 @@ class CodeletCost:
     row: int = 0
     product: int = 0
     unaligned: int = 0
-    """A product of two samples that need two loads, in addition to `product`."""
+    """Further cycles of a product of two samples that need two loads."""
     dot: int = 0
     neuron: int = 0
     pair: int = 0

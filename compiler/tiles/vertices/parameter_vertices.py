@@ -1,4 +1,8 @@
-"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources."""
+"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources.
+
+Each block of a population (some neurons of a tile, for some samples) computes a private gradient, and the private gradients are summed. An
+owner is the tile that updates a weight of a convolution, which several tiles use.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +139,10 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 @lru_cache(maxsize=64)
 def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a worker that adds ``others`` gradients to those of its ``count`` parameters in ``passes`` passes."""
+    """Return the loops of a worker that adds ``others`` further gradients to the first gradient of ``count`` parameters.
+
+    It adds them in ``passes`` passes.
+    """
     return (
         *looping("passes over pairs of gradients", pairs(Amount("count")) * Amount("passes"), cost.row, "sums"),
         *looping("pairs of gradients added", pairs(Amount("count")) * Amount("others"), cost.product, "sums"),
@@ -143,7 +150,7 @@ def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def summands(parts: Any) -> dict[str, Any]:
-    """Return the amounts of a sum of `parts` gradients: passes over :data:`SUMMANDS` of them, and those that are added to the first."""
+    """Return the amounts of a sum of `parts` gradients: passes with up to :data:`SUMMANDS` gradients, and gradients after the first."""
     return {"passes": -(-(parts - 1) // SUMMANDS), "others": parts - 1}
 
 
@@ -189,7 +196,7 @@ def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
-    """Return the vertex that puts rows of weights in order on a tile of their source; rows of float16 weights have an even length."""
+    """Return the vertex that sorts rows of weights on a tile of their source; rows of float16 weights are padded to an even length."""
     if half:
         return _weight_rows_half(costs["weight_rows_half"])
     cost = costs["weight_rows"]
@@ -202,6 +209,7 @@ def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> Vert
 
 
 def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
+    """Return the vertex of :func:`weight_rows` for float16 weights."""
     fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
     loops = (
         *looping("runs of tiles", Amount("runs"), cost.run, "lists"),

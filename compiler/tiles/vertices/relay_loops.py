@@ -4,10 +4,10 @@ Their amounts are:
 
 * ``pieces`` that a worker searches or merges; in the masks of a piece, ``runs`` of words, ``groups`` of four words, ``singles`` (units
   outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
-* ``counts``: numbers of ids of a sample's pieces, read for every piece;
-* ``scores`` of a random choice of spikes; predictions have no scores, because only a run decides whether the choice is random;
-* ``lists`` of samples, or parts of them; ``words`` read or copied, in ``runs``;
-* ``numbers`` compared by a request for further windows.
+* ``counts``: how often a worker reads the number of ids in another piece of its sample;
+* ``scores`` of spikes, from which a random choice is made; predictions omit them, because only a run decides whether the choice is random;
+* ``lists`` of samples, or parts of lists; ``words`` that are read or copied, in ``runs``;
+* ``numbers`` that a request for further windows compares.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids of workers, or their `bits`."""
-    found = [
+    """Return the loops of a vertex that writes first windows of ids; with `joins`, it also stores the ids of workers, as ids or `bits`."""
+    loops = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words of ids copied", Amount("words"), cost.element, "copied"),
         *looping("runs of words copied", Amount("runs"), cost.run, "copied"),
         *_request(cost),
     ]
     if joins:
-        found += looping("pieces joined", Amount("pieces"), cost.row, "joined")
-        found += looping("counts of pieces", Amount("counts"), cost.value, "joined")
-        found += looping("words of ids joined", Amount("words"), cost.word, "joined")
+        loops += looping("pieces joined", Amount("pieces"), cost.row, "joined")
+        loops += looping("counts of pieces", Amount("counts"), cost.value, "joined")
+        loops += looping("words of ids joined", Amount("words"), cost.word, "joined")
     if limited:
-        found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
+        loops += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
-        found += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")
-        found += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
-    return tuple(found)
+        loops += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")
+        loops += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
+    return tuple(loops)
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,8 @@
-"""Vertices of relays, which store the spikes and values of sources and write windows for their targets."""
+"""Vertices of relays, which store the spikes and values of sources and write windows for their targets.
+
+A window contains the data of one step: a list of ids with a fixed capacity, or values. A bus is the set of readers that receive a step of a
+source equally many iterations later; a relay writes one window per bus.
+"""
 
 from __future__ import annotations
 
@@ -72,9 +76,18 @@ def id_type(width: int) -> Element:
 class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
-    `bits`: one bit per value instead of ids. `with_support`: also neurons that receive a gradient without a spike. `drops_support`:
-    a step may have more of these neurons than the store has room for. `limited`: the number of spikes sent per step, and the key of their
-    random choice, are set at run time.
+    Attributes
+    ----------
+    ids
+        Type of an id.
+    bits
+        Whether relays store one bit per value instead of ids.
+    with_support
+        Whether relays also store neurons that receive a gradient without a spike.
+    drops_support
+        Whether a step may have more of these neurons than the store has room for.
+    limited
+        Whether a limit on the spikes sent per step, and the key of the random choice among them, are set at run time.
     """
 
     ids: Element
@@ -86,11 +99,18 @@ class StoredSpikes:
 
 @dataclass(frozen=True)
 class ShownWindow:
-    """A window of a bus written by a vertex in one pass.
+    """A window of a bus that a vertex writes in one pass.
 
-    `with_support`: the window of the backward pass, which also contains neurons that receive a gradient without a spike. `limited`: further
-    windows may follow it. `requesting_passes`: number of passes for which the vertex requests further windows. `lost`: spikes beyond the
-    capacity are counted.
+    Attributes
+    ----------
+    with_support
+        Whether the window also contains neurons that receive a gradient without a spike (a window of the backward pass).
+    limited
+        Whether further windows may follow.
+    requesting_passes
+        Number of passes for which the vertex requests further windows.
+    lost
+        Whether the vertex counts spikes beyond the capacity.
     """
 
     with_support: bool
@@ -132,13 +152,13 @@ def relay_windows(
     costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow], *, joins: bool, backward: bool
 ) -> VertexSpec:
     """Return the vertex that writes first windows of ids; with `joins`, it first stores the ids that workers found."""
-    way: FieldKind = "inout" if joins else "input"
+    access: FieldKind = "inout" if joins else "input"
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
     if stored.bits:
         fields += [constant("width", "values per sample and step"), constant("bit_words", "words of bits per sample and step")]
         fields.append(run("inout", "unsigned", "bits", "a bit for each value of all steps"))
     else:
-        fields += _lists(stored, way, align=4)
+        fields += _lists(stored, access, align=4)
     if stored.with_support and backward:
         fields.append(_ends("input"))
     if joins:
@@ -180,7 +200,7 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
 
 
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
-    """Return the vertex that copies the steps that a relay has yet to send, to a boundary or back; `stored` is None for values."""
+    """Return the vertex that copies steps that a relay has not sent yet to a boundary or back; `stored` is None for values."""
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words per sample and step"), *both]
@@ -206,6 +226,7 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
+    """Return the fields with the stored spikes of all steps, as lists of ids."""
     return (
         constant("stored", "room for ids per step"),
         run(way, stored.ids, "ids", "ids of all steps", align),
@@ -223,6 +244,7 @@ def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, Field
 
 
 def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
+    """Yield the fields of a vertex that writes the first window of bus `i`."""
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
         yield run("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
@@ -246,6 +268,7 @@ def _position(i: int, way: FieldKind) -> FieldSpec:
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
+    """Return the fields of a window of spikes."""
     return (
         constant(f"capacity{i}", "capacity of the window in ids"),
         constant(f"room{i}", "capacity rounded up to whole words"),
@@ -255,6 +278,7 @@ def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
 
 
 def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
+    """Return the fields of a window that also contains neurons that receive a gradient without a spike."""
     return (
         constant(f"entries{i}", "capacity of the window in entries"),
         constant(f"support_room{i}", "capacity rounded up to whole words"),

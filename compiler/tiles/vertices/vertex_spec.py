@@ -69,7 +69,7 @@ class VertexSpec:
         return cycles_of(self.loops, amounts, self.cost.start)
 
     def trip(self, name: str, amounts: Values | None = None) -> Any:
-        """Return the worker cycles of a trip of the loop `name`; 0 if its trips cost nothing."""
+        """Return the worker cycles of one trip of the loop `name`; 0 if its trips cost nothing."""
         return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 

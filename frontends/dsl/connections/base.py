@@ -55,7 +55,7 @@ class Connection(ABC):
 
     @abstractmethod
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return the branches of the connection; without a `target`, for the shape from :meth:`shape_after`.
+        """Return the branches of the connection; if `target` is None, their result has the shape from :meth:`shape_after`.
 
         Raises
         ------
@@ -87,7 +87,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
-    """Return the random stream of a connection, from its own seed or from `seed`.
+    """Return the random stream of a connection, from its own seed if given, else from `seed`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Raise an error for too many weights, before memory is allocated.
+    """Check the number of weights before memory is allocated.
 
     Raises
     ------

@@ -47,7 +47,9 @@ Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
 
 
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
-    """Return the delay of each weight, or with a `pattern`, of each of its entries.
+    """Return the delay of each weight in steps: an array of `shape` or, with a `pattern`, one delay per entry of it.
+
+    Returns None if `delays` is None.
 
     Raises
     ------
@@ -78,7 +80,10 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Yield one sparse weight per delay from entries in row order; the first one has the bias."""
+    """Yield each delay, with its weights as a sparse operation; the first operation has the bias.
+
+    `weight`, `rows`, `columns` and `delays` have one value per weight, sorted by row.
+    """
     for delay in np.unique(delays):
         chosen = delays == delay
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=shape[0]))]).astype(np.int32)
@@ -87,7 +92,7 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Return the delays from a scipy.sparse matrix with an entry, possibly an explicit 0, wherever the weights have one."""
+    """Return the values of a scipy.sparse matrix of delays, which must have its entries (explicit zeros too) where the weights are."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()
@@ -97,7 +102,8 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
     if not same:
         weights = shape[0] * shape[1] if pattern is None else len(pattern.indices)
         raise SynapticDelayError(
-            f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one for each weight."
+            f"{what} are a sparse matrix with {matrix.nnz} entries at other places than the {weights} weights; give one delay "
+            "for each weight."
         )
     found: Array = matrix.data
     return found
@@ -105,4 +111,4 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
 
 def _check_shape(found: Shape, wanted: Shape, what: str) -> None:
     if found != wanted:
-        raise SynapticDelayError(f"{what} have shape {found}; give one for each weight, {wanted}.")
+        raise SynapticDelayError(f"{what} have shape {found}; give one delay for each weight, in shape {wanted}.")

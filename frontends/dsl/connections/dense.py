@@ -23,10 +23,12 @@ class DenseConnection(Connection):
     Parameters
     ----------
     outputs
-        Number of target neurons; required if no population follows directly or if the shape is to be computed, otherwise checked.
+        Number of target neurons. It is required before another connection and in ``Network.shape_after``; with a target, it must equal
+        the target's size.
     bias
-        Whether to add a learnable bias, or its values, or an initialiser. True draws the bias like the weights; if the weights are given,
-        or their initialiser only draws matrices, it draws like torch's layers (:class:`~snnc.frontends.dsl.initialisers.FanIn`).
+        True for a bias, False for none, or the bias as values or initialiser. True uses the initialiser of the weights; if it cannot
+        draw a bias, or the weights are an array, the bias is drawn as in torch's layers
+        (:class:`~snnc.frontends.dsl.initialisers.FanIn`).
     init
         An initialiser (default: torch's, uniform in ±1/sqrt(inputs)), or the weights themselves, ``[outputs, inputs]``.
     seed
@@ -34,8 +36,8 @@ class DenseConnection(Connection):
     learnable
         Whether training changes weight and bias.
     delays
-        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. It adds to the delay of
-        the connection.
+        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for no delays. They add to the delay
+        of the connection.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class DenseConnection(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a Linear, or one Sparse per delay."""
+        """Return one branch with a Linear, or for individual delays one branch with a Sparse per delay."""
         inputs, outputs = math.prod(source), self._outputs(source, target, where)
         rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
         weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")
@@ -77,7 +79,7 @@ class DenseConnection(Connection):
             raise ConnectionShapeError(f"{where}: Dense() does not define its number of outputs; write Dense(n).")
         if target is not None and len(target) != 1:
             raise ConnectionShapeError(
-                f"{where}: Dense needs a target with one axis, but the target has shape {target} (the source {source}); use "
+                f"{where}: Dense needs a target with one axis, but the target has shape {target} and the source {source}; use the shape "
                 f"({math.prod(target)},)."
             )
         outputs = self.outputs if target is None else math.prod(target)

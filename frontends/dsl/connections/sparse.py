@@ -27,7 +27,7 @@ MAX_ROWS: Final = 1 << 22
 class SparseConnection(Connection):
     """A sparse connection; training changes its weights, but adds no connections.
 
-    Give `matrix`, or `density`, or `fan_in`.
+    Give exactly one of `matrix`, `density` and `fan_in`.
 
     Parameters
     ----------

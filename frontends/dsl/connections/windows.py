@@ -44,7 +44,7 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
     """
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
-            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but this one has {source}; give the "
+            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), but its shape is {source}; give the "
             "input or population such a shape."
         )
     return len(source) - 1
@@ -56,7 +56,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
     Raises
     ------
     ConnectionWindowError
-        The number of values is wrong, or one is not a whole number of `least` or more.
+        The number of values is wrong, or a value is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
@@ -72,7 +72,9 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return the padding (before, after) of each dimension; with ``"same"``, the extra zero of an odd number is at the end, as in PyTorch.
+    """Return the padding (before, after) of each dimension.
+
+    With ``"same"`` and an odd number of zeros, the extra zero is at the end, as in PyTorch.
 
     Raises
     ------
@@ -183,8 +185,8 @@ class ConvConnection(Connection):
             )
         shape = (channels, source[0] // groups, *kernel)
         check_weights(shape, f"the weight of {where}")
-        nothing = np.broadcast_to(np.float32(0), shape)
-        return ir.Conv(nothing, None, stride, padding, dilation, groups, self.learnable)
+        zeros = np.broadcast_to(np.float32(0), shape)
+        return ir.Conv(zeros, None, stride, padding, dilation, groups, self.learnable)
 
 
 @dataclass(frozen=True, repr=False)

@@ -54,7 +54,7 @@ class InterpretedRun:
     states
         Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``).
     margins
-        Membrane potential minus threshold when a spike is decided [T, B, *shape], by node that fires.
+        Membrane potential minus threshold [T, B, *shape], before a reset, by node that fires.
     late
         Edges that read the previous step.
     """
@@ -97,6 +97,8 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
 
 
 class _Machine:
+    """Runs an unfolded graph step by step."""
+
     def __init__(self, unfolded: Unfolded, dt: float, how: Conventions) -> None:
         self.nodes, self.dt, self.how = unfolded.nodes, dt, how
         self.sources = unfolded.sources()
@@ -104,6 +106,7 @@ class _Machine:
         if any(lag.min() < 0 or lag.max() > MAX_DELAY for lag in self.lags.values()):
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
         self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
+        """Number of steps, 0 or 1, by which each edge is late."""
         self.order = step_order(unfolded, self.edges, self.lags)
         self.shapes = entering_shapes(unfolded)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
@@ -117,7 +120,7 @@ class _Machine:
         found = InterpretedRun(late=tuple(edge for edge, lag in self.edges.items() if lag))
         for t in range(steps):
             self._step({name: x[t] for name, x in inputs.items()})
-            self._note(found, t, steps)
+            self._record(found, t, steps)
         return found
 
     def _input(self, name: str, arrays: Mapping[str, Array]) -> Array:
@@ -141,7 +144,7 @@ class _Machine:
 
     def _step(self, inputs: Mapping[str, Array]) -> None:
         self.now = dict(inputs)
-        waiting = [name for name, lag in self.lags.items() if lag.min() > 0]
+        waiting = [name for name, lag in self.lags.items() if lag.min() > 0]  # their output does not depend on this step's input
         for name in self.order:
             if name in inputs:
                 continue
@@ -181,7 +184,7 @@ class _Machine:
                 found = np.where(lag == steps, past[-steps - arrived], found)
         return found
 
-    def _note(self, found: InterpretedRun, t: int, steps: int) -> None:
+    def _record(self, found: InterpretedRun, t: int, steps: int) -> None:
         """Store the results of step `t`."""
 
         def store(into: dict[str, Array], name: str, value: Array) -> None:

@@ -1,4 +1,4 @@
-"""Shapes in a NIR graph: what each node reads and returns."""
+"""Shapes of the values that each node of a NIR graph reads and returns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 def entering_shapes(unfolded: Unfolded) -> dict[str, Shape]:
     """Return the input shape of each node.
 
-    Values keep the output shape of their node. A node without a fixed shape reads the input with the
-    most axes, or if it has none, the shape of its fields. Leading axes of size 1 that an Input declares
-    (the exporter's batch) are removed.
+    A value has the output shape of the node that returns it. If the fields of a node do not fix its input shape, it is the shape of
+    the source with the most axes; without a source of known shape, it is the shape of the fields. Leading axes of size 1 that an Input
+    declares (the exporter's batch) are removed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Independent reader for the interpreter: flattens nested graphs, and finds lags of edges and the order within a step.
+"""Flatten NIR graphs for the interpreter, and find the lags of edges and the order of nodes within a step.
 
 It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
 """
@@ -18,6 +18,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
+"""Path of a node: names from the outermost graph inwards."""
 SUM: Final = "Sum"
 """Type of nodes that pass on the sum of their inputs: inputs and outputs of nested graphs."""
 SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
@@ -62,14 +63,14 @@ def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
         An edge refers to a missing node, or to a nested graph with several inputs or outputs.
     """
     places: dict[Place, NirNode] = {}
-    joints: dict[tuple[Place, Place], None] = {}
-    _collect(graph, (), places, joints, bypass_weights)
+    links: dict[tuple[Place, Place], None] = {}
+    _collect(graph, (), places, links, bypass_weights)
     names: dict[Place, str] = {}
     nodes: dict[str, NirNode] = {}
     for place, node in places.items():
         names[place] = _unused(".".join(place), nodes)
         nodes[names[place]] = replace(node, type=SUM) if len(place) > 1 and node.type in ("Input", "Output") else node
-    edges = [(names[source], names[target]) for source, target in joints]
+    edges = [(names[source], names[target]) for source, target in links]
     reached, leaving = {target for _, target in edges}, {source for source, _ in edges}
     for name, node in list(nodes.items()):
         if node.type in ("Input", "Output", SUM):
@@ -86,16 +87,17 @@ def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
 
 
 def _collect(
-    graph: NirGraph, place: Place, places: dict[Place, NirNode], joints: dict[tuple[Place, Place], None], bypass_weights: bool
+    graph: NirGraph, place: Place, places: dict[Place, NirNode], links: dict[tuple[Place, Place], None], bypass_weights: bool
 ) -> None:
+    """Add the nodes of `graph` and of its nested graphs to `places`, and their edges to `links`."""
     for name, member in graph.nodes.items():
         if isinstance(member, NirGraph):
-            _collect(member, (*place, name), places, joints, bypass_weights)
+            _collect(member, (*place, name), places, links, bypass_weights)
         else:
             places[*place, name] = member
     for source, target in graph.edges:
         end = _neuron_after(graph, source, target) if place and bypass_weights else target
-        joints[_end(graph, place, source, "Output"), _end(graph, place, end, "Input")] = None
+        links[_end(graph, place, source, "Output"), _end(graph, place, end, "Input")] = None
 
 
 def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
@@ -157,7 +159,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
     sources, targets = unfolded.sources(), unfolded.targets()
     for edge in list(_back_edges(unfolded, delayed)):
         source, target = edge
-        moved = edge
+        moved = edge  # the delay moves to a neuron's output if a single path leads from there to this edge
         while unfolded.nodes[source].type not in INTEGRATING:
             if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in delayed:
                 moved = edge

@@ -1,7 +1,8 @@
-"""Write the description of a graph into a NIR file, and read the graph back if it computes the same values as the file's nodes.
+"""snnc's description of a graph in a NIR file, which restores what NIR nodes cannot store.
 
-The description refers to arrays of the graph built from the file's nodes by ``[node, field, shape]``, so weights and time constants
-always come from the file.
+The description is text in the file's metadata (:mod:`snnc.frontends.common.notes`). Its graph is used only if it computes the same values
+as the file's nodes. Weights and time constants always come from the nodes: the description refers to arrays of the graph that is built
+from the nodes, by ``[node, field, shape]``.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
 
 _NAME: Final = ""
-"""Port whose name in the file is that of the node itself."""
+"""Key of the node itself among the names of its ports."""
 _BATCH: Final = 2
 _STEPS: Final = 16
+"""Numbers of samples and steps of the comparison, without delays."""
 _DELAYS: Final = 48
 """Maximum number of steps compared in addition to ``_STEPS``, so that delayed values arrive."""
 _ROUNDS: Final = 3
+"""Number of random inputs in the comparison of a small network."""
 _SMALL_WORK: Final = 1e7
 """Number of operations up to which the comparison uses several random inputs."""
 _TOLERANCE: Final = 1e-4
+"""Relative and absolute difference up to which values count as equal."""
 
 
 def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:
@@ -42,28 +46,28 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     written
         The graph that a reader would build from the file's nodes.
     names
-        File node by node of `graph`, without nodes that the file does not need.
+        Name of each node in the file; nodes of `graph` that the file does not need are missing.
     """
 
     def place_of(node: str, field: str) -> list[Any] | None:
-        there = names.get(node)
-        if there is None:
+        file_node = names.get(node)
+        if file_node is None:
             return None
         operation = graph.operation(node)
         if isinstance(operation, Sparse) and field == "weight":
-            return [there, field, list(operation.shape)]
+            return [file_node, field, list(operation.shape)]
         if isinstance(operation, Population):
             known = field.startswith("parameters.")
-            return [there, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
-        return [there, field, list(np.shape(getattr(operation, field)))]
+            return [file_node, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
+        return [file_node, field, list(np.shape(getattr(operation, field)))]
 
     return describe(graph, place_of, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
-    """Return the graph that `text` describes if it agrees with `graph`, which was built from the file's nodes.
+    """Return the graph that the description `text` defines if it computes the same values as `graph`, built from the file's nodes.
 
-    Otherwise return `graph`, with a note on why the description is not used.
+    Otherwise return `graph`, with an assumption that says why the description is not used.
     """
     try:
         if dialect.name != "nir":
@@ -98,47 +102,50 @@ def _array_at(graph: Graph, place: Any) -> Array | None:
     return None
 
 
-def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
-    """Run the described graph and the graph of the nodes on random input and compare them.
+def _compare(candidate: Graph, reference: Graph, names: Mapping[str, str]) -> None:
+    """Run the described graph `candidate` and the graph of the nodes `reference` on random input, and compare the results.
 
     Raises
     ------
     SnncError
         The results differ.
     """
-    ports = [verify(graph) for graph in (one, other)]
+    ports = [verify(graph) for graph in (candidate, reference)]
     for kind in (Input, Output):
-        if sorted(names.get(n, "") for n, _ in one.of_type(kind)) != sorted(n for n, _ in other.of_type(kind)):
+        if sorted(names.get(n, "") for n, _ in candidate.of_type(kind)) != sorted(n for n, _ in reference.of_type(kind)):
             raise NirDescriptionError("its inputs or outputs are not those of the file")
-    ours, theirs = (work_of(graph, found) for graph, found in zip((one, other), ports, strict=True))
-    if far_more_work(ours, theirs):
-        raise NirDescriptionError(f"it needs {ours:,} operations per step, but the nodes of the file need {theirs:,}")
-    inputs = dict(one.of_type(Input))
-    if any(op.shape != other.operation(names[n]).shape for n, op in inputs.items()):  # type: ignore[union-attr]  # an Input, by its name
+    described_work, node_work = (work_of(graph, found) for graph, found in zip((candidate, reference), ports, strict=True))
+    if far_more_work(described_work, node_work):
+        raise NirDescriptionError(f"it needs {described_work:,} operations per step, but the nodes of the file need {node_work:,}")
+    inputs, expected = dict(candidate.of_type(Input)), dict(reference.of_type(Input))
+    if any(op.shape != expected[names[n]].shape for n, op in inputs.items()):
         raise NirDescriptionError("its inputs differ in shape from those of the file")
-    steps = _STEPS + min(_DELAYS, sum(e.delay for e in one.edges))
-    work = _BATCH * steps * theirs
+    steps = _STEPS + min(_DELAYS, sum(e.delay for e in candidate.edges))
+    work = _BATCH * steps * node_work
     if work > MAX_WORK:
         raise NirDescriptionError(f"{steps} steps need {work:,} operations, too many for comparing it with the nodes of the file")
     for seed in range(_ROUNDS if work < _SMALL_WORK else 1):
-        _run(one, other, names, steps, seed)
+        _compare_steps(candidate, reference, names, steps, seed)
 
 
-def _run(one: Graph, other: Graph, names: Mapping[str, str], steps: int, seed: int) -> None:
+def _compare_steps(candidate: Graph, reference: Graph, names: Mapping[str, str], steps: int, seed: int) -> None:
+    """Compare the outputs of the network and of all neurons at each step, for one random input."""
     random = np.random.default_rng(seed)
-    runners = [GraphRunner(graph, _BATCH, {}) for graph in (one, other)]
-    both = [n for n, _ in one.of_type(Population) if n in names and names[n] in dict(other.of_type(Population))]
+    runners = [GraphRunner(graph, _BATCH, {}) for graph in (candidate, reference)]
+    shared = [n for n, _ in candidate.of_type(Population) if n in names and names[n] in dict(reference.of_type(Population))]
     for t in range(steps):
-        given = {n: 1.5 * random.standard_normal((_BATCH, *op.shape)) for n, op in one.of_type(Input)}
+        given = {n: 1.5 * random.standard_normal((_BATCH, *op.shape)) for n, op in candidate.of_type(Input)}
         found, wanted = runners[0].step(given), runners[1].step({names[n]: x for n, x in given.items()})
-        pairs = [(n, found[n], wanted[names[n]]) for n, _ in one.of_type(Output)]
-        pairs += [(n, runners[0].ports[n, _first(one, n)], runners[1].ports[names[n], _first(other, names[n])]) for n in both]
+        pairs = [(n, found[n], wanted[names[n]]) for n, _ in candidate.of_type(Output)]
+        for n in shared:
+            first, second = _first_output(candidate, n), _first_output(reference, names[n])
+            pairs.append((n, runners[0].ports[n, first], runners[1].ports[names[n], second]))
         for name, ours, theirs in pairs:
             if ours.size != theirs.size or not np.allclose(ours.reshape(theirs.shape), theirs, _TOLERANCE, _TOLERANCE):
                 raise NirDescriptionError(f"{name!r} differs from the nodes of the file at step {t}")
 
 
-def _first(graph: Graph, name: str) -> str:
+def _first_output(graph: Graph, name: str) -> str:
     operation = graph.operation(name)
     assert isinstance(operation, Population)
     return operation.model.outputs[0]

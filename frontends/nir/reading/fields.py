@@ -68,7 +68,10 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """A graph as stored in the file: nodes and nested graphs by name, edges, numbers of its metadata, and snnc's unparsed note."""
+    """A graph as stored in the file: nodes and nested graphs by name, edges, and the numbers in its metadata.
+
+    `notes` is the text of snnc's description, if snnc wrote the file (:mod:`snnc.frontends.common.notes`).
+    """
 
     path: str
     nodes: Mapping[str, NirNode | NirGraph]

@@ -62,7 +62,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
             ends[name] = (_only(node, "Input", inner, 0), _only(node, "Output", inner, 1))
             continue
         if not outermost and node.type in ("Input", "Output"):
-            node = replace(node, type=JUNCTION)  # noqa: PLW2901 - the same node, seen from outside
+            node = replace(node, type=JUNCTION)  # noqa: PLW2901 - the same node, with another type
         path = unused_name(node.path, flat.nodes)
         flat.nodes[path] = node
         ends[name] = (path, path)
@@ -79,6 +79,7 @@ def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tup
 
 
 def _end(graph: NirGraph, name: str, ends: dict[str, tuple[str, str]], side: int) -> str:
+    """Return the path at which edges enter (side 0) or leave (side 1) the node `name`."""
     path = ends[name][side]
     if not path:
         node = graph.nodes[name]

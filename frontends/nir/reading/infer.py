@@ -35,6 +35,7 @@ def infer(flat: Flat) -> Shapes:
         Shapes do not match, or cannot be inferred.
     """
     shapes = Shapes()
+    # Nodes in `stuck` are inferred from a part of their inputs when `waiting` is empty.
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
     while waiting or tried < len(stuck):
         wait = bool(waiting)
@@ -47,10 +48,10 @@ def infer(flat: Flat) -> Shapes:
         elif not wait:
             stuck.append(name)
             tried += 1
-    left = [name for name in flat.nodes if name not in shapes.entering]
-    if left:
+    unknown = [name for name in flat.nodes if name not in shapes.entering]
+    if unknown:
         raise NirShapeError(
-            f"the shape of {', '.join(map(repr, left[:10]))} cannot be inferred: neither their fields nor their sources define it; "
+            f"the shape of {', '.join(map(repr, unknown[:10]))} cannot be inferred: neither their fields nor their sources define it; "
             "add the shape to the Input, or one value per neuron to the neurons."
         )
     for source, target in flat.edges:
@@ -153,7 +154,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Remove leading axes of size 1, the batch of the exporter's sample, that no reader of an Input expects."""
+    """Remove leading axes of size 1 from the declared shape of an Input if no reader expects them; some exporters declare a batch of 1."""
     readers = [_readable(flat.nodes[target], declared) for target in flat.out_of(name)]
     readable = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if readable == declared or declared != (*(1,) * (len(declared) - len(readable)), *readable):
@@ -163,7 +164,10 @@ def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
 
 
 def _readable(node: NirNode, declared: Shape) -> Shape:
-    """Return the only shape that `node` can read; empty if it reads any. A convolution fixes its channels."""
+    """Return the shape that `node` requires; empty if it reads any shape.
+
+    A convolution requires its number of channels; its other axes are the last ones of `declared`.
+    """
     match node.type:
         case "Affine" | "Linear":
             return _columns(node)

@@ -27,7 +27,7 @@ from snnc.frontends.nir.reading.storage import HdfFile
 MAX_DEPTH: Final = 32
 """Maximum nesting depth of graphs."""
 MAX_RANK: Final = 64
-"""Maximum number of axes of an array; fields of integers have one per axis."""
+"""Maximum number of axes of an array, and so of values in a field of integers, which has one per axis."""
 
 
 def read_nir(path: Path) -> NirGraph:
@@ -56,9 +56,9 @@ class _FileReader:
     def root(self, path: Path) -> NirGraph:
         group = self.storage.member(self.storage.file, "node", str(path))
         if not isinstance(group, h5py.Group) or "type" not in group:
-            held = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
+            members = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
             raise NotNirError(
-                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type, only {held}. Write it with nir.write."
+                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type, only {members}. Write it with nir.write."
             )
         if self._type(group, "the root") != "NIRGraph":
             raise NotNirError(f"{path} contains a single {self._type(group, 'the root')}; snnc reads a NIRGraph with Input and Output.")
@@ -85,7 +85,7 @@ class _FileReader:
             full = f"{path}.{name}" if path else name
             member = self.storage.member(group, key, f"node {full!r}")
             if not isinstance(member, h5py.Group):
-                raise NirFieldError(f"node {full!r} is a dataset of HDF5; it must be a group with a type.")
+                raise NirFieldError(f"node {full!r} is an HDF5 dataset; it must be a group with a type.")
             if "type" in member:
                 found[name] = self._node(member, full, above)
             elif prefix.count("/") < MAX_DEPTH and len(member):  # a name with a slash is a path in HDF5
@@ -131,7 +131,7 @@ class _FileReader:
         return self.storage.text(self.storage.member(group, "type", where), f"the type of {where}")
 
     def _notes(self, group: Any, where: str) -> str | None:
-        """Return snnc's note in the metadata of a file that it wrote; None in other files."""
+        """Return snnc's description of the network from the metadata; None in files that snnc did not write."""
         members = self.storage.member(group, "metadata", where)
         dataset = self.storage.member(members, KEY, f"the metadata of {where}") if isinstance(members, h5py.Group) else None
         return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None

@@ -20,6 +20,7 @@ MAX_BYTES: Final = 2**31
 MAX_MEMBERS: Final = 20_000
 """Maximum number of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
+"""Maximum number of edges of a graph."""
 MAX_TEXT: Final = 4_096
 """Maximum size of a name in bytes."""
 MAX_CHUNKS: Final = 2**18
@@ -29,7 +30,7 @@ MAX_ABSENT: Final = 1_000
 _ADDRESS: Final = 8
 """Size in bytes of addresses and lengths in the file."""
 _EXPANSION: Final = 1_100
-"""Largest accepted ratio of array size to file size; deflate reaches 1032, so a larger array was never written."""
+"""Largest accepted ratio of array size to file size. Compression by deflate reaches at most 1032, so a larger array was never written."""
 
 
 class HdfFile:
@@ -53,6 +54,7 @@ class HdfFile:
         if self.file.id.get_create_plist().get_sizes() != (_ADDRESS, _ADDRESS):
             self.file.close()
             raise UnreadableNirError(f"{path} has addresses of other than {_ADDRESS} bytes, or is damaged. Write the file again with h5py.")
+        # What may still be read; every read subtracts from it.
         self.bytes = MAX_BYTES
         self.members = MAX_MEMBERS
         self.chunks, self.absent = MAX_CHUNKS, MAX_ABSENT
@@ -170,8 +172,8 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file only {self.size:,} bytes: "
-                "its values were never written. Write the file again."
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file has only {self.size:,} bytes, so "
+                "the values were never written. Write the file again."
             )
         self.bytes -= count * width
         if dataset.chunks and count:
@@ -220,7 +222,9 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 
 _MARK: Final = b"GCOL\x01"
+"""Signature and version at the start of a heap."""
 _HEAD: Final = 16
+"""Bytes before the content of a heap, and before the data of an object."""
 
 
 def check_heaps(path: Path) -> None:
@@ -239,7 +243,7 @@ def check_heaps(path: Path) -> None:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             for start in _starts(data):
-                if not _sound(data, start):
+                if not _ends(data, start):
                     raise UnreadableNirError(f"{path} is damaged: its heap at byte {start:,} does not end. Write the file again.")
 
 
@@ -250,7 +254,8 @@ def _starts(data: mmap.mmap) -> Iterator[int]:
         start = data.find(_MARK, start + 1)
 
 
-def _sound(data: mmap.mmap, start: int) -> bool:
+def _ends(data: mmap.mmap, start: int) -> bool:
+    """Return whether the objects of the heap at `start` lead to its end."""
     end = start + _number(data, start + 8, 8)
     if end > len(data):
         return True  # HDF5 itself refuses a heap that exceeds the file

@@ -68,6 +68,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
 
 
 def _forms() -> Iterator[_Form]:
+    """Yield every neuron model that NIR can express."""
     yield _Form("Threshold", False, Threshold())
     for kind in UPDATES:
         yield _Form(kind, False, library(kind, None))
@@ -131,7 +132,7 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
 # ---- neurons with other equations -------------------------------------------------------------------------------------
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Spike patterns with which two neurons are compared."""
+"""Patterns of spikes for the :class:`Oracle` that compares two neurons."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:

@@ -178,7 +178,9 @@ class _NirWriter:
                 continue
             joined = _joined_axes(leaving, entering)
             if joined is None:
-                raise NotInNirError(f"{link.target!r} reads {link.source!r}, {leaving}, as {entering}; NIR can only join axes. {_ADVICE}")
+                raise NotInNirError(
+                    f"{link.target!r} reads {link.source!r} of shape {leaving} in the shape {entering}; NIR can only join axes. {_ADVICE}"
+                )
             name = self._fresh(f"{link.source}.flat")
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
             found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
@@ -259,8 +261,8 @@ def _pooling(name: str, pool: ir.Pool) -> Any:
     unsupported = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
     if pool.kind == "max" or len(pool.kernel) != 2 or unsupported:
         raise NotInNirError(
-            f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, with equal padding that "
-            f"counts, without dilation and ceil. {_ADVICE}"
+            f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, without dilation and ceil, "
+            f"with equal padding at both ends that counts in averages. {_ADVICE}"
         )
     make = nir.SumPool2d if pool.kind == "sum" else nir.AvgPool2d
     return make(np.array(pool.kernel), np.array(pool.stride or pool.kernel), np.array(padding))

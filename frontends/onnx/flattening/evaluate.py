@@ -154,7 +154,7 @@ class FileReplay:
 
 
 def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
-    """Return all nodes that `roots` depend on, with their numbers of uses."""
+    """Return all nodes that `roots` depend on, by id, each with its number of uses."""
     found: dict[int, tuple[Node, int]] = {}
     stack = list(roots)
     while stack:
@@ -177,7 +177,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Sample:
-    """Random inputs, reproducibly drawn step by step; those of odd seeds are four times as large."""
+    """Random inputs, reproducibly drawn step by step; with odd seeds, values are four times as large."""
 
     seed: int
     inputs: Inputs

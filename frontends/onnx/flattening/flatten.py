@@ -18,9 +18,10 @@ Value: TypeAlias = "Node | tuple[Node, ...] | None"
 """A tensor, a sequence of tensors, or an omitted optional input."""
 
 Scope: TypeAlias = dict[str, Value]
-
+"""Values by name."""
 
 MAX_OPERATIONS: Final = 1_500_000
+"""Maximum number of operations of a run; each iteration of a loop counts."""
 
 
 class Run:
@@ -33,7 +34,7 @@ class Run:
     handlers
         Handler of each operator.
     step
-        Number of the time step, if the file describes one time step and is flattened once for each; part of the names of its tensors.
+        Time step of this run, if the file contains a single step and is run once per step; None otherwise.
     watch
         Names of tensors of nested graphs to record in `seen`, by name and iteration.
     """
@@ -198,7 +199,7 @@ class OperatorCall:
         return tuple(int(v) for v in value)
 
     def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
-        """Return the axes of an operator that has them as an attribute or, in later opsets, as an input; None if there are none."""
+        """Return the axes of an operator, from its attribute or, in later opsets, from an input; None if neither is given."""
         if self.has(index):
             raw: tuple[int, ...] | None = self.ints(index, "axes")
         else:

@@ -5,8 +5,8 @@
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | write_slice | gather
 
-A constant computed by an elementwise operation, `linear` or `conv` keeps its operation and operands besides its value, so that the
-first time step, which exporters fold, still matches the others.
+Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear` or `conv` keeps its
+operation and operands in addition to its value, and the first step still matches the others.
 """
 
 from __future__ import annotations
@@ -28,13 +28,32 @@ Shape: TypeAlias = tuple[int, ...]
 MAX_TRIPS: Final = 20_000
 """Maximum number of unrolled steps."""
 MAX_NODES: Final = 2_000_000
+"""Maximum number of nodes of a flattened graph."""
 MAX_CONSTANT: Final = 2**26
+"""Maximum number of elements of a computed constant."""
 MAX_ELEMENTS: Final = 2**31
+"""Maximum number of elements of any value."""
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Node:
-    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands."""
+    """One value. Two nodes of a pool are the same object if and only if they are the same operation on the same operands.
+
+    Attributes
+    ----------
+    id
+        Index in the pool; operands have lower ones.
+    op, attrs
+        Operation and its settings, such as the axis and start of a slice.
+    inputs
+        Operands.
+    shape
+        Shape of the value.
+    value
+        The value itself, if it is constant; else None.
+    depth
+        One more than the largest depth of the operands, at least 1; 0 for a constant without operands.
+    """
 
     id: int
     op: str
@@ -49,7 +68,7 @@ class Node:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """Properties that the nodes of one class share at all steps."""
+        """Properties that nodes at different time steps have in common if they are the same operation."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
@@ -77,6 +96,7 @@ class NodePool:
         self.folded = False
         """Whether several constants were multiplied into one, so that rounding differs from the file's."""
         self.slices: dict[tuple[int, int, int, int], Node] = {}
+        """Slices by (id of the node, axis, start, size)."""
         self.tensors: dict[int, Tensor] = {}
         """First tensor of the file with this value, by node id; constants have no entry, and other nodes may have none."""
         self._table: dict[Hashable, Node] = {}
@@ -143,7 +163,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GatherMap:
-    """Origin of each value of one sample.
+    """Origin of each value of a gather, for one sample.
 
     Attributes
     ----------
@@ -164,7 +184,7 @@ class GatherMap:
 
     @property
     def plain(self) -> bool:
-        """Whether the values are those of the sources, in order."""
+        """Whether the result is the concatenated values of all sources, in order."""
         return self.fill is None and np.array_equal(self.index, np.arange(self.index.size))
 
     def evaluate(self, shape: Shape, arrays: list[Array]) -> Array:

@@ -20,6 +20,7 @@ from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
 
 _MAX_PUSH: Final = 150
+"""Maximum number of operations through which a slice is pushed."""
 
 
 def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
@@ -176,6 +177,7 @@ def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
+    """Return the slice of an operand that broadcasts to a value of `rank` axes; `axis` is an axis of that value."""
     source_axis = axis - (rank - len(n.shape))
     if source_axis < 0 or n.shape[source_axis] == 1:
         return n
@@ -189,6 +191,7 @@ def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
 
 
 def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Return a slice of a reshaped value as a slice that is reshaped; None if no axis of the source corresponds to `axis`."""
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     target = (*x.shape[:axis], size, *x.shape[axis + 1 :])

@@ -41,57 +41,58 @@ def _handler(formula: Formula) -> Handler:
     return lambda call: [formula(_Primitives(call), call.node(0), call)]
 
 
-def _softplus(w: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _softplus(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     """Return ``log(1 + exp(x))``, without overflow and with derivative 1/2 at 0."""
-    return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
+    size = make("abs", x)
+    return make("add", make("mul", make("add", x, size), 0.5), make("log", make("add", make("exp", make("neg", size)), 1.0)))
 
 
-def _leaky_relu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _leaky_relu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
-    return w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))
+    return make("add", make("max", 0.0, x), make("mul", make("min", x, 0.0), slope))
 
 
-def _elu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _elu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
-    low = w("min", x, 0.0)
-    negative = w("mul", w("sub", w("exp", w("div", low, alpha) if celu else low), 1.0), alpha)
-    result = w("add", w("max", 0.0, x), negative)
-    return w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result
+    low = make("min", x, 0.0)
+    negative = make("mul", make("sub", make("exp", make("div", low, alpha) if celu else low), 1.0), alpha)
+    result = make("add", make("max", 0.0, x), negative)
+    return make("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result
 
 
-def _hard_sigmoid(w: _Primitives, x: Node, alpha: float, beta: float) -> Node:
-    return w("min", w("max", w("add", w("mul", x, alpha), beta), 0.0), 1.0)
+def _hard_sigmoid(make: _Primitives, x: Node, alpha: float, beta: float) -> Node:
+    return make("min", make("max", make("add", make("mul", x, alpha), beta), 0.0), 1.0)
 
 
-def _gelu(w: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _gelu(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     if call.attribute("approximate", "none") == "tanh":
-        cubed = w("mul", w("mul", x, x), x)
-        inner = w("tanh", w("mul", w("add", x, w("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
+        cubed = make("mul", make("mul", x, x), x)
+        inner = make("tanh", make("mul", make("add", x, make("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
     else:
-        inner = w("erf", w("mul", x, math.sqrt(0.5)))
-    return w("mul", w("mul", x, 0.5), w("add", inner, 1.0))
+        inner = make("erf", make("mul", x, math.sqrt(0.5)))
+    return make("mul", make("mul", x, 0.5), make("add", inner, 1.0))
 
 
-def _swish(w: _Primitives, x: Node, call: OperatorCall) -> Node:
+def _swish(make: _Primitives, x: Node, call: OperatorCall) -> Node:
     alpha = _number(call, "alpha", 1.0)
-    return w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))
+    return make("mul", x, make("sigmoid", x if alpha == 1.0 else make("mul", x, alpha)))
 
 
 _FORMULAS: Final[Mapping[str, Formula]] = {
     "Softplus": _softplus,
-    "Softsign": lambda w, x, call: w("div", x, w("add", w("abs", x), 1.0)),
+    "Softsign": lambda make, x, call: make("div", x, make("add", make("abs", x), 1.0)),
     "LeakyRelu": _leaky_relu,
     "PRelu": _leaky_relu,
     "Elu": _elu,
     "Selu": _elu,
     "Celu": _elu,
-    "HardSigmoid": lambda w, x, call: _hard_sigmoid(w, x, _number(call, "alpha", 0.2), _number(call, "beta", 0.5)),
-    "HardSwish": lambda w, x, call: w("mul", x, _hard_sigmoid(w, x, 1 / 6, 0.5)),
+    "HardSigmoid": lambda make, x, call: _hard_sigmoid(make, x, _number(call, "alpha", 0.2), _number(call, "beta", 0.5)),
+    "HardSwish": lambda make, x, call: make("mul", x, _hard_sigmoid(make, x, 1 / 6, 0.5)),
     "Gelu": _gelu,
-    "Mish": lambda w, x, call: w("mul", x, w("tanh", _softplus(w, x, call))),
+    "Mish": lambda make, x, call: make("mul", x, make("tanh", _softplus(make, x, call))),
     "Swish": _swish,
-    "ThresholdedRelu": lambda w, x, call: w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0),
+    "ThresholdedRelu": lambda make, x, call: make("where", make("gt", x, _number(call, "alpha", 1.0)), x, 0.0),
 }
 
 
@@ -143,16 +144,16 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
     """Return rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even."""
     if last - first > _LEVELS:
         raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer levels.")
-    w = _Primitives(call)
+    make = _Primitives(call)
     steps = []
     for level in range(first + 1, last + 1):
         at = {"Floor": level, "Ceil": level - 1, "Round": level - 0.5}[kind]
         strict = kind == "Ceil" or (kind == "Round" and level % 2 == 1)
-        steps.append(w("gt" if strict else "ge", x, float(at)))
+        steps.append(make("gt" if strict else "ge", x, float(at)))
     if not steps:
         return call.pool.const(np.full(x.shape, first, np.float32))
-    total = reduce(lambda a, b: w("add", a, b), steps)
-    return w("add", total, float(first)) if first else total
+    total = reduce(lambda a, b: make("add", a, b), steps)
+    return make("add", total, float(first)) if first else total
 
 
 def _refused(call: OperatorCall) -> list[Value]:

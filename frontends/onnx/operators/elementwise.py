@@ -37,7 +37,9 @@ DIRECT: Final[dict[str, str]] = {
 }
 """Primitive by ONNX operator, for operators that are a single primitive."""
 EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
+"""Primitive by ONNX operator, for operators with any number of operands whose primitive has two."""
 WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
+"""Primitive by ONNX operator, for operators that only files with snnc's description may contain."""
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}
 _LOGICAL: Final[Mapping[str, str]] = {"And": "mul", "Or": "max"}
 
@@ -83,9 +85,9 @@ def _mod(call: OperatorCall) -> list[Value]:
 
 def _clip(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    steps = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
-    if steps is not None:
-        return [steps]
+    rounded = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
+    if rounded is not None:
+        return [rounded]
     if call.has(1):
         x = elementwise(call.pool, "max", x, call.node(1))
     if call.has(2):
@@ -149,6 +151,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "CastLike": _cast,
 }
 DESCRIBED: Final[Mapping[str, Handler]] = dict.fromkeys(WAVES, _direct)
-"""Additional handlers for files with a description by snnc: sines are only evaluated, and not recovered as equations."""
+"""Additional handlers for files with a description by snnc; sines and cosines are only evaluated, and not recovered as equations."""
 MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
 """Handlers that replace the usual ones in files with marks of detached values."""

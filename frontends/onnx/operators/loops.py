@@ -62,6 +62,7 @@ def _loop(call: OperatorCall) -> list[Value]:
         given: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
         results = call.run.inside(_level(call, "body", step), body, dict(zip(body.inputs, given, strict=True)), call.scope)
         go = _condition(call, results[0])
+        # A body that returns its condition unchanged runs all trips.
         if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (given[1], call.arguments[1]):
             raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
         states = results[1 : count + 1]

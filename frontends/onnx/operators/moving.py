@@ -16,6 +16,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
 
 _MAX_PIECES: Final = 4096
+"""Maximum number of slices into which one operator divides an axis."""
 
 
 def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
@@ -86,7 +87,7 @@ def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: 
         case "reflect" if max(before, after) < size:
             return np.asarray(size - 1 - np.abs(size - 1 - np.abs(place)))
         case "reflect":
-            raise ShapeError(f"{call.where}: it reflects {max(before, after)} of {size} entries; at most {size - 1} can be.")
+            raise ShapeError(f"{call.where}: it reflects {max(before, after)} of {size} entries; at most {size - 1} can be reflected.")
     raise MalformedGraphError(f"{call.where}: its attribute 'mode' is {mode!r}.")
 
 
@@ -128,7 +129,7 @@ def _resize(call: OperatorCall) -> list[Value]:
     else:
         scales = [float(s) for s in call.array(2, "scales").reshape(-1)] if call.has(2) else []
         if len(scales) != len(axes):
-            raise MalformedGraphError(f"{call.where}: {len(scales)} scales for {len(axes)} axes.")
+            raise MalformedGraphError(f"{call.where}: {len(scales)} scales for {len(axes)} axes; there must be one per axis.")
         sizes = tuple(math.floor(x.shape[a] * s) for a, s in zip(axes, scales, strict=True))
     if min(sizes, default=1) < 1:
         raise ShapeError(f"{call.where}: the sizes {list(sizes)} must be 1 or more.")
@@ -199,7 +200,7 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads transposed convolutions with constant weights.")
     kernel, ones = weight.shape[2:], (1,) * len(weight.shape[2:])
     if len(x.shape) != len(kernel) + 2 or not kernel:
-        raise ShapeError(f"{call.where}: a kernel of {list(kernel)} over a value of shape {list(x.shape)}.")
+        raise ShapeError(f"{call.where}: a kernel of {list(kernel)} does not fit a value of shape {list(x.shape)}.")
     if call.attribute("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID") or call.attribute("output_shape") is not None:
         raise NotYetError(f"{call.where}: ConvTranspose with 'auto_pad' or 'output_shape' is not supported yet; use 'pads'.")
     stride, dilation, extra = (

@@ -15,6 +15,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool
 
 _MAX_BLOCKS: Final = 256
+"""Maximum number of blocks of a product, each of which becomes a matrix product of its own."""
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -67,7 +68,7 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
     for letter, size in zip(term, node.shape, strict=True):
         for other, n in zip(terms, nodes, strict=True):
             if letter in other and n.shape[other.index(letter)] != size:
-                raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
+                raise ShapeError(f"{call.where}: the axis '{letter}' has {size} entries, but also {n.shape[other.index(letter)]}.")
 
 
 def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
@@ -79,6 +80,7 @@ def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node
 
 
 def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
+    """Return `x`, whose axes are `letters`, with the axes in the order of `result`."""
     return shaping.transpose(pool, x, tuple(letters.index(c) for c in result))
 
 
@@ -127,8 +129,8 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
     stacked = shaping.reshape(pool, x, (count, *middle, columns))
     for k, block in enumerate(ordered.reshape(count, rows, columns)):
         part = shaping.at_index(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
-        made = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
-        parts.append(shaping.reshape(pool, made, (1, *made.shape)))
+        product = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
+        parts.append(shaping.reshape(pool, product, (1, *product.shape)))
     joined = shaping.concat(pool, tuple(parts), 0)
     spread = shaping.reshape(pool, joined, (*(size[c] for c in blocks), *middle, *(size[c] for c in outer)))
     return _arranged(pool, spread, "".join([*blocks, *free, *outer]), result)
@@ -159,9 +161,9 @@ def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
     if any(c in axes and shape[c] != sizes[c] for c in letters):
         raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
     present = "".join(c for c in result if c in letters + axes)
-    made = _contract(call.pool, node, letters, value, axes, present)
-    found = dict(zip(present, made.shape, strict=True))
-    return shaping.reshape(call.pool, made, tuple(found.get(c, 1) for c in result))
+    product = _contract(call.pool, node, letters, value, axes, present)
+    found = dict(zip(present, product.shape, strict=True))
+    return shaping.reshape(call.pool, product, tuple(found.get(c, 1) for c in result))
 
 
 def _matmul(call: OperatorCall) -> list[Value]:
@@ -210,7 +212,7 @@ def _gemm(call: OperatorCall) -> list[Value]:
     if bias.ndim == 0 or bias.shape == (1,):
         bias = np.broadcast_to(bias.reshape(-1), (w.shape[0],))
     if bias.shape != (w.shape[0],):
-        raise ShapeError(f"{call.where}: a bias of shape {list(c.shape)} for {w.shape[0]} outputs.")
+        raise ShapeError(f"{call.where}: a bias of shape {list(c.shape)} does not fit {w.shape[0]} outputs.")
     return [shaping.linear(call.pool, a, w, call.pool.const(bias))]
 
 

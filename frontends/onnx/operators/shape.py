@@ -14,6 +14,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
 
 _MAX_GATHERED: Final = 4096
+"""Maximum number of scattered entries that one operator gathers, each by a slice of its own."""
 
 
 def _constant(call: OperatorCall) -> list[Value]:
@@ -77,7 +78,7 @@ def _squeeze(call: OperatorCall) -> list[Value]:
         axes = tuple(k for k, d in enumerate(x.shape) if d == 1)
     wrong = [k for k in axes if x.shape[k] != 1]
     if wrong:
-        raise ShapeError(f"{call.where}: axis {wrong[0]} of the shape {list(x.shape)} is not 1.")
+        raise ShapeError(f"{call.where}: axis {wrong[0]} of the shape {list(x.shape)} does not have size 1.")
     return [shaping.reshape(call.pool, x, tuple(d for k, d in enumerate(x.shape) if k not in axes))]
 
 
@@ -129,7 +130,7 @@ def _split(call: OperatorCall) -> list[Value]:
         width = -(-size // count)
         widths = [max(0, min(width, size - k * width)) for k in range(count)]
     if sum(widths) != size or min(widths) < 0:
-        raise ShapeError(f"{call.where}: the parts {widths[:8]} do not add up to the {size} of axis {axis}.")
+        raise ShapeError(f"{call.where}: the parts {widths[:8]} do not add up to the {size} entries of axis {axis}.")
     starts = np.cumsum([0, *widths])
     return [shaping.slice_axis(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
 
@@ -140,7 +141,7 @@ def _gather(call: OperatorCall) -> list[Value]:
     index = call.array(1, "index").astype(np.int64)
     size = x.shape[axis]
     if index.size and not (-size <= index.min() and index.max() < size):
-        raise ShapeError(f"{call.where}: an index is outside the {size} of axis {axis} of {list(x.shape)}.")
+        raise ShapeError(f"{call.where}: an index is outside the {size} entries of axis {axis} of {list(x.shape)}.")
     return [_gathered(call, x, axis, index % max(size, 1))]
 
 
@@ -180,7 +181,7 @@ def _slice(call: OperatorCall) -> list[Value]:
     steps = call.ints(4, "steps") if call.has(4) else (1,) * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step == 0:
-            raise MalformedGraphError(f"{call.where}: a step of 0.")
+            raise MalformedGraphError(f"{call.where}: a slice has a step of 0.")
         index = np.arange(*slice(start, end, step).indices(x.shape[axis]))
         if x.value is not None:
             x = call.pool.const(x.value[(slice(None),) * axis + (slice(start, end, step),)])
@@ -195,7 +196,7 @@ def _sequence_at(call: OperatorCall) -> list[Value]:
     items = call.sequence(0)
     index = call.ints(1, "position")[0]
     if not -len(items) <= index < len(items):
-        raise ShapeError(f"{call.where}: position {index} of a sequence of {len(items)}.")
+        raise ShapeError(f"{call.where}: position {index} is outside a sequence of {len(items)} tensors.")
     return [items[index]]
 
 
@@ -240,13 +241,14 @@ def _nonzero(call: OperatorCall) -> list[Value]:
 def _scatter_nd(call: OperatorCall) -> list[Value]:
     x, updates, index = call.node(0), call.node(2), _index(call)
     if index.ndim < 1 or not index.size or index.shape[-1] > len(x.shape):
-        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} into {list(x.shape)}.")
+        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} does not fit a value of shape {list(x.shape)}.")
     depth = index.shape[-1]
     points = index.reshape(-1, depth)
     _check_range(call, points, x.shape[:depth])
     points = points % np.array(x.shape[:depth])
     low = points.min(0)
     size = points.max(0) - low + 1
+    # The indices must fill a box, in order, that covers all axes but one completely.
     partial = [k for k in range(depth) if size[k] != x.shape[k]]
     ordered = len(points) == size.prod() and (points == np.indices(size).reshape(depth, -1).T + low).all()
     if not ordered or len(partial) > 1:
@@ -258,7 +260,7 @@ def _scatter_elements(call: OperatorCall) -> list[Value]:
     x, updates, index = call.node(0), call.node(2), _index(call)
     axis = call.integer("axis") % max(1, len(x.shape))
     if index.ndim != len(x.shape) or not index.size:
-        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} into {list(x.shape)}.")
+        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} does not fit a value of shape {list(x.shape)}.")
     _check_range(call, index, (x.shape[axis],))
     index = index % x.shape[axis]
     line = tuple(slice(None) if k == axis else slice(0, 1) for k in range(index.ndim))

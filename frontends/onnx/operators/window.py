@@ -40,7 +40,7 @@ def _positive(call: OperatorCall, *numbers: Shape) -> None:
 def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     size, ones = call.node(0).shape[2:], (1,) * len(kernel)
     if len(size) != len(kernel) or not kernel:
-        raise ShapeError(f"{call.where}: windows {list(kernel)} over a value of shape {list(call.node(0).shape)}.")
+        raise ShapeError(f"{call.where}: windows of {list(kernel)} do not fit a value of shape {list(call.node(0).shape)}.")
     stride, dilation = call.numbers("strides", ones), call.numbers("dilations", ones)
     _positive(call, kernel, stride, dilation)
     return stride, _padding(call, size, kernel, stride, dilation), dilation
@@ -110,10 +110,10 @@ def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
     source, weight = x.inputs[:2]
     old = np.zeros(len(shift)) if len(x.inputs) < 3 else np.asarray(x.inputs[2].value, np.float64)
     scaled = np.asarray(weight.value, np.float64) * factor.reshape(-1, *(1,) * (len(weight.shape) - 1))
-    made = call.pool.const(scaled.astype(np.float32)), call.pool.const((old * factor + shift).astype(np.float32))
+    weight_and_bias = call.pool.const(scaled.astype(np.float32)), call.pool.const((old * factor + shift).astype(np.float32))
     if x.op == "linear":
-        return shaping.linear(call.pool, source, *made)
-    return shaping.convolution(call.pool, source, *made, *x.attrs)
+        return shaping.linear(call.pool, source, *weight_and_bias)
+    return shaping.convolution(call.pool, source, *weight_and_bias, *x.attrs)
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

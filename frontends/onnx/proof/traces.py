@@ -1,4 +1,4 @@
-"""Values of the file that the ports of recovered populations must equal, step by step, for checking and verifying an import."""
+"""Traces: the values in an ONNX file that each state and output of a recovered population must equal, step by step."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Imported:
     pool
         The flattened file, including which nodes are tensors of the file.
     fixed
-        Sizes that the file declares as dynamic but that only fit one number.
+        Number of each size that the file declares as dynamic but that its constants fix.
     declared
         Shapes of the inputs as declared in the file; names are dynamic sizes.
     carried

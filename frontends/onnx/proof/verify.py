@@ -23,9 +23,13 @@ from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.proof.traces import Trace
 
 MIN_CHECKED: Final = 8
+"""Minimum number of steps to compare, however large the network is."""
 _TOLERANCE: Final = 1e-4
+"""Maximum difference of an output or state, as a share of its largest value."""
 _SEEDS: Final = 3
+"""Number of random inputs, one of which must agree, if weights were folded."""
 _ROUNDS: Final = 4
+"""Number of random inputs, all of which must agree, for small files."""
 _SMALL_WORK: Final = 1e6
 """Number of multiplications up to which files run on more inputs, so that their few neurons fire."""
 
@@ -49,9 +53,10 @@ class CheckedOutput:
 
 
 def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps, and return sentences about values that could not be compared.
+    """Compare `graph` with the file over all steps, and return a sentence for the user if only some steps were compared.
 
-    If weights were `folded`, a membrane potential may equal its threshold within rounding, so after a difference other inputs are tried.
+    If weights were `folded`, they differ from the file's by rounding. A membrane potential close to its threshold may then cause a
+    different spike, so other inputs are tried after a difference.
 
     Raises
     ------
@@ -60,14 +65,14 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
     """
     notes: list[str] = []
     limit: int | None = None
-    work = _work([n for w in outputs for n in w.nodes(None)])
+    work = _work([n for o in outputs for n in o.nodes(None)])
     share = MAX_WORK / max(1, work)
     if share < 1:
         limit = max(MIN_CHECKED, int(share * inputs.steps))
         notes.append(
             f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."
         )
-        outputs = [w for w in outputs if w.rows]
+        outputs = [o for o in outputs if o.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
         try:
@@ -95,7 +100,7 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
     """Run network and file together, step by step, so that hidden values can be dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
-    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in outputs for n in w.nodes(limit)], feed)
+    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for o in outputs for n in o.nodes(limit)], feed)
     network = _Network(graph, feed)
     for t in range(steps):
         network.step(t)
@@ -104,8 +109,8 @@ def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace]
                 h.compare(t, replay.value(h.nodes[t]), network.ports)
     _check_hidden(hidden)
     found = network.outputs()
-    for w in outputs:
-        _compare(w, w.stack([replay.value(n) for n in w.nodes(limit)], limit), found[w.name])
+    for output in outputs:
+        _compare(output, output.stack([replay.value(n) for n in output.nodes(limit)], limit), found[output.name])
 
 
 class _Network:
@@ -120,7 +125,9 @@ class _Network:
             raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; they must share one batch size.")
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
+        """Values of each output, step by step."""
         self._fixed: dict[str, Array] = {}
+        """Inputs without time axis, by name."""
         self._runner: GraphRunner | None = None
         self.ports: Mapping[tuple[str, str], Array] = {}
 

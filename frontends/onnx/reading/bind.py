@@ -15,7 +15,11 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.proof.traces import Imported
 
 _FIRST: Final = 6
+"""Smallest default for a dynamic size; smaller numbers are sizes of constants of the file."""
+_DIFFERENCE: Final = 7
+"""Difference between the two numbers that are compared for a dynamic size."""
 _MAX_CANDIDATES: Final = 8
+"""Maximum number of sizes of constants to try."""
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
@@ -33,7 +37,8 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
         try:
             found = recover(first, free)
             if free:
-                _compare(found.graph, recover({**fixed, **{s: n + 7 for s, n in free.items()}}, free).graph, free)
+                larger = {s: n + _DIFFERENCE for s, n in free.items()}
+                _compare(found.graph, recover({**fixed, **larger}, free).graph, free)
         except (ShapeError, TimeMixingError) as error:
             failure = failure or error
             continue
@@ -44,6 +49,7 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
 
 
 def _bindings(symbols: tuple[str, ...], graph: Subgraph) -> Iterator[dict[str, int]]:
+    """Yield numbers for the dynamic sizes: the defaults, then the defaults with one size replaced by that of a constant."""
     default = {s: _FIRST + 3 * k for k, s in enumerate(symbols)}
     yield default
     sizes = sorted({int(s) for s in _leading_sizes(graph) if 0 < s < _FIRST})
@@ -52,6 +58,7 @@ def _bindings(symbols: tuple[str, ...], graph: Subgraph) -> Iterator[dict[str, i
 
 
 def _leading_sizes(graph: Subgraph) -> Iterator[int]:
+    """Yield the size of the first axis of each constant."""
     for array in graph.constants.values():
         if array.ndim >= 2:
             yield array.shape[0]

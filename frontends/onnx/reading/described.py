@@ -19,7 +19,7 @@ from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
-"""Node by tensor of the loop and iteration."""
+"""Node by (name of a tensor, iteration of the loop)."""
 Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
 """Runs a file for given input shapes and returns its outputs, and the values of given tensors of its loop."""
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
@@ -69,7 +69,7 @@ def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None
     file
         The file.
     array_shapes
-        Shapes of the input arrays for which to return the file's values; None for those of the check.
+        Shapes of the input arrays for the returned values; None for the shapes of the check.
 
     Raises
     ------
@@ -96,13 +96,16 @@ def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None
 
 
 def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return input shapes for the check; if inputs have a time axis, set the graph's number of steps to the one declared in the file."""
+    """Return the inputs of the check.
+
+    If inputs have a time axis, set the graph's number of steps to the number that the file declares.
+    """
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
         fixed = [n for n in lengths if isinstance(n, int)]
         if len(fixed) > 1:
-            raise DescriptionError(f"the file's inputs have {', '.join(map(str, sorted(fixed)))} steps.")
+            raise DescriptionError(f"the file's inputs have different numbers of steps: {', '.join(map(str, sorted(fixed)))}.")
         graph.steps = fixed[0] if fixed else None
     delays = sum({(e.source, e.source_port, e.delay): e.delay for e in graph.edges}.values())
     start = max((operation.start for _, operation in graph.of_type(Output)), default=0)
@@ -145,7 +148,7 @@ def _pattern(operation: Input) -> list[int | str]:
 
 
 def _run(description: Description, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
-    """Run the file; return the graph with the values of the file that its populations must equal, and the file's outputs."""
+    """Run the file; return the graph with the file's values for its populations, and the file's outputs."""
     graph, pool = description.graph, NodePool()
     watched = frozenset(name for row in description.values.values() for name in row.values())
     outputs, seen = file.execute(pool, inputs.shapes, watched)
@@ -155,6 +158,7 @@ def _run(description: Description, file: File, inputs: Inputs) -> tuple[Imported
 
 
 def _traces(name: str, population: Population, values: Mapping[str, str], seen: Seen, steps: int, batch: int) -> Iterator[Trace]:
+    """Yield the file's values of each state and output of a population; `values` contains the tensor by port."""
     model, shape = population.model, (batch, *population.shape)
     equations = {equation.target: equation.value for equation in model.equations}
     for port in dict.fromkeys((*model.states, *model.outputs)):
@@ -185,7 +189,7 @@ def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Nod
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     graph_work = samples * work_of(graph, ports)
     if far_more_work(graph_work, file_work):
-        raise DescriptionError(f"its network needs {graph_work:,} operations, but the file {file_work:,}.")
+        raise DescriptionError(f"its network needs {graph_work:,} operations, but the file needs {file_work:,}.")
     if file_work > MAX_WORK:
         raise DescriptionError(f"the file needs {file_work:,} operations in {found.inputs.steps} steps, too many for a check.")
 

@@ -1,7 +1,8 @@
-"""Separate states that share a tensor of a single step: states of several populations, and buffers that shift by one entry per step.
+"""Separate states that a single-step file packs into one tensor.
 
-The operations that join the tensor at the end of a step reveal its parts. The first step then reads one input per part, joined in
-the same way, so that a slice of the state is one of the parts in the first step, as in all later steps.
+A tensor may contain the states of several populations, or a buffer of past values that shifts by one entry per step. The operations
+that join the tensor at the end of a step show its parts. Before the first step, the tensor is joined in the same way from one input per
+part, so that slices of the tensor lead to parts at every step.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ _MAX_DEPTH: Final = 1024
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A part of a state: the indices of its values, and of the values that it copies from the previous step."""
+    """A part of a state."""
 
     numbers: Array
+    """Index of each value among the values of all states."""
     source: Array | None
+    """Indices of the values of the previous step that the part copies; None if it is computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class UnpackedStates:
     names
         Input of each part; None for parts of shifting buffers, which start with zeros.
     shapes
-        Shape of each of these inputs.
+        Shape of each input in `names`.
     buffers
         States that contain shifting buffers.
     depth
@@ -82,17 +85,20 @@ class UnpackedStates:
         return not all(isinstance(tree, _Leaf) for tree in self.trees.values())
 
     def start(self, pool: NodePool) -> dict[str, Node]:
-        """Return the input of each state in the first step."""
+        """Return the value of each state before the first step."""
 
-        def leaf(made: _Leaf) -> Node:
-            name = self.names[made]
-            return pool.const(np.zeros(made.numbers.shape, np.float32)) if name is None else pool.input(name, made.numbers.shape)
+        def leaf(part: _Leaf) -> Node:
+            name = self.names[part]
+            return pool.const(np.zeros(part.numbers.shape, np.float32)) if name is None else pool.input(name, part.numbers.shape)
 
         return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate states, given all inputs and the new value of each state; return None if nothing is separated."""
+    """Separate packed states; return None if there are none.
+
+    `inputs` contains all inputs of the step, and `carried` the new value of each state.
+    """
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None
@@ -102,7 +108,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
         numbers[name] = np.arange(first, first + math.prod(node.shape)).reshape(node.shape)
         first += math.prod(node.shape)
     trees = {name: _tree(joined(pool, carried[name]), local_numbers, numbers) for name, local_numbers in numbers.items()}
-    moves = np.full(first, -1)
+    moves = np.full(first, -1)  # index of the value that each value copies from the previous step
     for tree in trees.values():
         for leaf in _leaves(tree):
             if leaf.source is not None:
@@ -116,7 +122,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     shapes = {text: leaf.numbers.shape for leaf, text in names.items() if text is not None}
     buffers = tuple(name for name, tree in trees.items() if any(names[leaf] is None for leaf in _leaves(tree)))
     depth = _depth(moves)
-    clash = set(shapes) & (set(inputs) - set(states))
+    clash = set(shapes) & (set(inputs) - set(states))  # names of parts that are also names of other inputs
     found = UnpackedStates(trees, names, shapes, buffers, depth)
     return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
 
@@ -135,7 +141,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 
 def joined(pool: NodePool, node: Node) -> Node:
-    """Return a value joined by Concat or by writing entries as one Concat of the same parts at every step."""
+    """Return a value that Concat nodes or written slices join as one Concat, which has the same parts at every step."""
     if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
@@ -152,7 +158,10 @@ def joined(pool: NodePool, node: Node) -> Node:
 
 
 def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return a Concat of `parts`, including those of nested Concats along the same axis; constants are cut to the length of other parts."""
+    """Return one Concat of `parts` and of the parts of nested Concats along the same axis.
+
+    Constants are cut into pieces as long as the shortest other part, if their own length is a multiple of it.
+    """
     found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in found if n.value is None), default=0)
     rows: list[Node] = []
@@ -163,7 +172,7 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
 
 
 def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state; keep it whole if it has only one part, or a part that is not a block of it."""
+    """Name the parts of a state in `names`; keep the state whole if it has only one part, or a part that no index expression selects."""
     whole = _Leaf(local_numbers, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
@@ -223,6 +232,7 @@ def _leaves(tree: _Tree) -> Iterator[_Leaf]:
 
 
 def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
+    """Return the value of a state, with `leaf` as the value of its parts."""
     match tree:
         case _Leaf():
             return leaf(tree)

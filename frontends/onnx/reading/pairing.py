@@ -1,8 +1,8 @@
 """Pair the state inputs of a single-step file with the outputs that are the states' new values.
 
 A state's new value is the output computed most directly from the state: a membrane potential decays (a product and a sum), while the
-membrane potentials of other populations only affect it through weights or spikes. The pairing with the best sum of ratings is chosen
-(:func:`rate_paths`). Ties are broken by names, then by other properties of the paths, then by the order in the file.
+membrane potentials of other populations only affect it through weights or spikes. :func:`rate_paths` rates each pair, and the pairing
+with the best sum of ratings is chosen. Ties are broken by names, then by other properties of the paths, then by the order in the file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.reroll.timeline import ancestors
 
 _AFFIX: Final = re.compile(r"(^|_)(in|out|input|output|prev|previous|next|new|old|init|initial|final|last|state|h|n|t|t0|t1|0|1)(?=_|$)")
+"""Words in names that distinguish a state from its new value."""
 _Costs: TypeAlias = npt.NDArray[Any]
 
 
@@ -50,6 +51,7 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     names, first = list(outputs), len(outputs) - len(states)
     foreign = np.array([[o.shape != s.shape for o in outputs.values()] for s in states.values()])
     misnamed = np.array([[_stem(o) != _stem(n) for o in outputs] for n in states])
+    # A pair's cost is ordered by direct rating, then by name, then by indirect rating, and at the end by the order in the file.
     rated, base = rate_paths(states, outputs), len(states) + 1.0
     cost = (rated.direct * base + misnamed) * (3 * base) + rated.indirect
     cost[foreign] = np.inf
@@ -94,6 +96,7 @@ def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> 
 
 
 def _stem(name: str) -> str:
+    """Return a name in lower case without the words of :data:`_AFFIX`."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     while True:
         shorter = _AFFIX.sub("", plain).strip("_")
@@ -104,11 +107,17 @@ def _stem(name: str) -> str:
 
 _ARITHMETIC: Final = frozenset({"add", "sub", "neg", "mul", "max", "min"})
 _LAYERS: Final = frozenset({"linear", "conv", "pool", "reduce"})
+# Ratings of a path from a state to an output by its hardest operation; 0 for sums, products and moved values.
 _CURVED: Final = 2
+"""A nonlinear function."""
 _LAYER: Final = 4
+"""Weights, a pooling or a reduction."""
 _COMPARED: Final = 5
+"""A comparison, as for a spike."""
 _NONE: Final = 6
+"""No path."""
 _SAME: Final = 7
+"""The output is the state itself."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +127,11 @@ class PathRatings:
     Attributes
     ----------
     direct
-        The hardest operation on the easiest path. A path through weights or a spike counts as no path, because such paths lead to the
-        state's own population and to others alike. A spike is an unlikely new value of a state that is compared with a threshold.
+        The hardest operation on the easiest path. Paths through weights or a spike count as no path, because they lead to all
+        populations alike. If the state is compared with a threshold, an output that is a spike is rated one higher.
     indirect
-        Order of the outputs without a direct path, likeliest first: a path through weights, or an output that passes another state on;
-        a path through a spike; no path; an output that equals the state, which would then never change.
+        Rating of outputs without a direct path, from the likeliest: 0 for a path through weights, or an output that passes on another
+        state; 1 for a path through a spike; 2 for no path; 3 for the unchanged state.
     """
 
     direct: npt.NDArray[np.int64]
@@ -146,14 +155,15 @@ def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathR
             compared |= sources[node.id]
     rated = np.array([found[o.id] for o in outputs.values()], np.int64).T
     spiking = np.array([_fires(o) for o in outputs.values()])
-    handed = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
+    passes_on = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
     same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
     direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
-    indirect = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
+    indirect = np.where(passes_on, _LAYER, np.maximum(rated, _LAYER))
     return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
 
 
 def _hardness(node: Node, operand: int) -> int:
+    """Return the rating of a path that enters `node` at its input number `operand`."""
     if node.op in COMPARISONS or (node.op == "where" and operand == 0):
         return _COMPARED
     if node.op in _LAYERS:

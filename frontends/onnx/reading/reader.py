@@ -27,6 +27,7 @@ from snnc.frontends.onnx.errors import (
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
 
 MAX_FILE: Final = 2**31
+"""Maximum size of a file in bytes."""
 OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _ONNX_DOMAINS: Final = ("", "ai.onnx")
@@ -261,8 +262,8 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
         size = target.stat().st_size
         if offset < 0 or length != needed_bytes or offset + length > size:
             raise ExternalDataError(
-                f"the tensor '{name}' of shape {list(tensor.dims)} needs {needed_bytes:,} bytes at {offset:,} of '{location}', "
-                f"which has {size:,} bytes; its entry declares {length:,}."
+                f"the tensor '{name}' of shape {list(tensor.dims)} needs {needed_bytes:,} bytes from byte {offset:,} of '{location}', "
+                f"which has {size:,} bytes; the model declares {length:,} bytes for it."
             )
         with target.open("rb") as file:
             file.seek(offset)

@@ -87,12 +87,32 @@ class BuildPlan:
     states: Mapping[int, States]
     start: Start
     visible: set[int]
+    """Classes that are outputs of populations; see :func:`visible_classes`."""
 
 
 class _GraphBuilder:
     """A graph under construction, and the port that provides the value of each class.
 
     Classes are those of the step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`).
+
+    Attributes
+    ----------
+    plan, step
+        The plan, and its step.
+    graph
+        The graph.
+    places
+        Port by class.
+    named
+        Equations by group.
+    traces
+        States and outputs of the populations.
+    pending
+        Requested edges: operand, target, target port, and the shape that the target reads (None: any).
+    shaped
+        Node that reshapes the values of a port, by port, delay and shape.
+    count
+        Number of the last name from :meth:`fresh`, by base.
     """
 
     def __init__(self, plan: BuildPlan) -> None:
@@ -228,6 +248,7 @@ class _GraphBuilder:
 
 
 def _rank(port: str) -> tuple[bool, bool, str]:
+    """Return the sort key of an output: spikes (s), other outputs (y), then states."""
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
@@ -259,7 +280,7 @@ def build(plan: BuildPlan) -> TracedGraph:
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
-    """Return the classes in populations that other nodes or results read."""
+    """Return the classes that are outputs of populations: those that other groups or results read, or else the last of a group."""
     found: set[int] = set()
     for cls in groups.order:
         own_group = groups.group.get(cls)
@@ -324,6 +345,7 @@ def _check_cycles(graph: Graph) -> None:
 
 
 def _state_inputs(builder: _GraphBuilder) -> None:
+    """Connect inputs of the file that provide initial states to their states or outputs."""
     plan = builder.plan
     for given, cls in plan.start.inputs.items():
         group = plan.groups.group.get(cls)

@@ -100,7 +100,7 @@ def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""Factor of each spike in a weighted sum of spikes; the factor is None if the expression is not such a sum."""
+"""Factor of each spike in an expression of spikes and constants; None if the expression is not linear in the spike."""
 
 
 class _Marker:
@@ -111,12 +111,16 @@ class _Marker:
         self._constants = {name: np.asarray(value, np.float64) for name, value in constants.items()}
         self._lines: dict[str, Expression] = {}
         self._forms: dict[str, Form] = {}
+        """Form of each value that consists of spikes and constants."""
         self._thresholds: dict[str, Array] = {}
+        """Threshold of each spike; NaN if it is not a constant."""
         self._gated: dict[str, set[str]] = {}
+        """Spikes that multiply a part of each value."""
         self._spike_sums: dict[str, Expression] = {}
+        """Values that consist of spikes and constants, other than the spikes themselves."""
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
-        """Return the value of a line, with its spikes detached if a state depends on it (`inner`), and record the form of its target."""
+        """Record the form of a line's target, and return its value, with spikes detached if a state depends on the line (`inner`)."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
         if isinstance(value, Call) and value.function in SPIKES:
@@ -172,7 +176,7 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Detach spikes in an expression that also contains other values."""
+        """Detach spikes in an expression that also contains other values; add spikes that multiply such values to `gates`."""
         if not isinstance(e, Call):
             gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e
@@ -208,7 +212,7 @@ class _Marker:
 
     def _subtracts_threshold(self, name: str, scale: Array | None, sign: float) -> bool:
         threshold = self._thresholds.get(name if name[0] != "p" else f"c{name[1:].rpartition('_')[0]}")
-        if scale is None or threshold is None or not _broadcast(scale, threshold):
+        if scale is None or threshold is None or not _broadcastable(scale, threshold):
             return False
         return not scale.any() or bool(np.allclose(sign * scale, -threshold, rtol=1e-6, atol=0))
 
@@ -218,15 +222,15 @@ def _sum(forms: list[Form], signs: tuple[float, ...]) -> Form:
     for form, sign in zip(forms, signs, strict=True):
         for name, scale in form.items():
             before = found.get(name, np.zeros(()))
-            found[name] = before + sign * scale if scale is not None and before is not None and _broadcast(before, scale) else None
+            found[name] = before + sign * scale if scale is not None and before is not None and _broadcastable(before, scale) else None
     return found
 
 
 def _scaled(form: Form, factor: Array) -> Form:
-    return {name: scale * factor if scale is not None and _broadcast(scale, factor) else None for name, scale in form.items()}
+    return {name: scale * factor if scale is not None and _broadcastable(scale, factor) else None for name, scale in form.items()}
 
 
-def _broadcast(a: Array, b: Array) -> bool:
+def _broadcastable(a: Array, b: Array) -> bool:
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:

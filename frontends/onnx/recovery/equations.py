@@ -42,6 +42,7 @@ class Writer:
         self._states = states
         self._draft = EquationsDraft()
         self._fired: set[int] = set()
+        """Classes whose previous value already has an equation (``q7``)."""
 
     def write(self) -> EquationsDraft:
         """Return the draft of the whole group."""

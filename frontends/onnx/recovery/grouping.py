@@ -1,4 +1,8 @@
-"""Group elementwise classes into populations: classes connected by a recurrence, and classes that only depend on one population."""
+"""Group the elementwise operations of a recovered step into populations.
+
+A population contains operations that a recurrence connects, and operations that only depend on these. A class is an operation of the
+step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 class Grouping:
     """Groups of elementwise classes, and the roles of other classes.
 
-    ``bias`` maps an addition of a constant to the matrix product whose bias it is; ``sums`` are plain additions between groups.
+    ``group`` is the group of each class; ``cores`` are the groups with a recurrence. ``bias`` maps an addition of a constant to the
+    matrix product whose bias it is; ``sums`` are plain additions between groups.
     """
 
     order: list[int]
@@ -57,6 +62,7 @@ def grouping(step: RecoveredStep) -> Grouping:
 
 
 def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the readers of each class, with their delays; the reader -1 is a result."""
     uses: dict[int, list[tuple[int, int]]] = {c: [] for c in order}
     for cls in order:
         for operand in step.operands(cls):
@@ -101,6 +107,7 @@ def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | Non
 
 
 def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
+    """Make a group of each recurrence."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(ungrouped)
     inside = set(ungrouped)
@@ -114,6 +121,7 @@ def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
 
 
 def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
+    """Add to each group the classes that read only this group."""
     for cls in ungrouped:
         if cls in groups.group or cls in groups.sums:
             continue
@@ -124,6 +132,7 @@ def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> N
 
 
 def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
+    """Add to each group the classes that only this group reads."""
     for cls in reversed(ungrouped):
         if cls in groups.group or cls in groups.sums:
             continue

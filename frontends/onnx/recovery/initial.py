@@ -1,4 +1,7 @@
-"""Find initial states: propose candidates, run the recovered step from them, and compare its first steps with the file."""
+"""Find initial states: propose candidates, run the recovered step from them, and compare its first steps with the file.
+
+A class is a value of the recovered step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,13 @@ class StepSimulation:
         self._sample = sample
         self._start = start
         self._known: dict[tuple[int, int], Array] = {}
+        """Values by class and step."""
         self._by_class: dict[int, list[str]] = {}
+        """Inputs of the file that provide initial states, by class."""
         for name, cls in start.inputs.items():
             self._by_class.setdefault(cls, []).append(name)
         self._late_users: dict[int, list[tuple[int, int]]] = {}
+        """Classes that read a class with a delay, and the delays, by class."""
         for user in groups.order:
             for operand in step.operands(user):
                 if isinstance(operand, Ref) and operand.delay:
@@ -197,16 +203,18 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
 def _searched(
     step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]
 ) -> Start:
+    """Add initial states to `start`, population by population, until no values differ from the file."""
     best = faults(start)
-    most = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
+    max_candidates = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
         if not best:
             break
-        start, best = _improve(step, states[group], groups.members(group), start, best, faults, most)
+        start, best = _improve(step, states[group], groups.members(group), start, best, faults, max_candidates)
     return start
 
 
 def _work(step_class: StepClass) -> int:
+    """Return the number of multiplications of a class."""
     weight = step_class.operands[1] if step_class.op in ("linear", "conv") else None
     return math.prod(step_class.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
 
@@ -218,14 +226,14 @@ def _improve(
     start: Start,
     best: list[Fault],
     faults: Callable[[Start], list[Fault]],
-    most: int,
+    max_candidates: int,
 ) -> tuple[Start, list[Fault]]:
     """Try constants as missing initial states, and keep each assignment that explains more values."""
     open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
-    for assignment in itertools.islice(_assignments(open_states, candidates), most):
+    for assignment in itertools.islice(_assignments(open_states, candidates), max_candidates):
         given = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
@@ -272,6 +280,7 @@ def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
 
 
 def _difference(a: Array, b: Array) -> float:
+    """Return the largest difference, relative to ``1 + |a|``; infinity if the shapes do not fit or a value is not finite."""
     try:
         gap = np.abs(a - b)
     except ValueError:

@@ -22,7 +22,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
     Raises
     ------
     NotYetError
-        The graph has no operation for the class.
+        The graph has no operation for this part of the step.
     """
     step_class = step.classes[cls]
     operands = step_class.operands

@@ -1,4 +1,4 @@
-"""Trainable constants of a file: find the module parameter of each, or its computation from parameters.
+"""Find the constants of an exported PyTorch module that are trainable parameters, or computed from parameters.
 
 snnc's exports name the parameters of neurons. A value that the module computes from parameters stays an expression in the
 neuron's equations, so that the parameters have the same gradients as in the module. If the expression is an invertible function of one
@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant's parameter, "" if it has none; for a sigmoid of the parameter ``fc.beta``, ``fc.sigmoid_beta``."""
+    """Return the name of a constant that is a parameter (``fc.beta``) or its sigmoid (``fc.sigmoid_beta``); "" for other constants."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])
@@ -31,6 +31,7 @@ def label_of(node: Node) -> str:
 
 
 def _argument(node: Node, function: str) -> Node | None:
+    """Return the operand to which `node` applies `function`; None for other nodes."""
     if function == "sigmoid":
         return node.inputs[0] if node.op == "sigmoid" else None
     if node.op == "sub" and _is(node.inputs[0], 1.0):
@@ -39,11 +40,12 @@ def _argument(node: Node, function: str) -> Node | None:
 
 
 def _is(node: Node, value: float) -> bool:
+    """Return whether a node is the constant `value`."""
     return node.value is not None and not learned(node) and bool((node.value == value).all())
 
 
 def _unclipped(node: Node) -> Node:
-    """Return the operand of a clip whose values are all strictly within the bounds, so that clipping changes no value or gradient."""
+    """Skip clips that change neither value nor gradient, because all values are strictly within the bounds."""
     while node.op in ("min", "max"):
         inner = [n for n in node.inputs if learned(n)]
         bounds = [n for n in node.inputs if not learned(n)]

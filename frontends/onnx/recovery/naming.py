@@ -31,7 +31,7 @@ class NamedEquations:
 
 
 def name(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
-    """Return a draft with its final names."""
+    """Replace the placeholder names of a draft (see :class:`EquationsDraft`) by final names; `visible` classes are outputs."""
     all_visible, visible = visible, {draft.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
     state_names = _states(draft, states, fires, visible)
@@ -88,6 +88,7 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
 
     compared = {s for value in fires.values() for s in symbols(value)}
     spikes = set(fires)
+    # The lowest rank is the membrane potential: no spike, compared with a threshold, reset by a spike, an output.
     ranks = {
         c: (
             f"c{c}" in spikes,
@@ -188,6 +189,7 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
 
 
 def _factors(e: Expression) -> Iterator[str]:
+    """Yield the names in a product."""
     match e:
         case Symbol(name):
             yield name
@@ -197,6 +199,7 @@ def _factors(e: Expression) -> Iterator[str]:
 
 
 def _is_compared(fire: Expression, call: Call) -> bool:
+    """Return whether `call` is the argument of the spike function in `fire`."""
     while isinstance(fire, Call) and fire.function in ("detach", "spike", "spike_ge"):
         fire = fire.args[0]
     return fire == call
@@ -212,6 +215,7 @@ def _ordered(
 ) -> list[Assignment]:
     """Order the equations; if a state's old value is read after its new one is assigned, insert a copy."""
     lines = list(draft.lines)
+    # A target with "+" is the new value of a placeholder whose old value may still be read.
     moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
     for line in lines:

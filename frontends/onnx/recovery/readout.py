@@ -1,6 +1,7 @@
 """Determine what an output of the file is: values of steps, or their last value, sum, mean, maximum or minimum.
 
-Such a reduction covers all steps, or a range of consecutive steps.
+Such a reduction covers all steps, or a range of consecutive steps. To roll up an output is to recover it as a value of one step, see
+:mod:`snnc.frontends.onnx.reroll.roll`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from snnc.frontends.onnx.reroll.step import Result
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Maximum number of operations between an output and a reduction over time that is searched for."""
+"""Maximum number of operations after a stack of steps, or a reduction over time, that are searched."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:

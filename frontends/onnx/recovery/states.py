@@ -1,8 +1,9 @@
 """Choose the states of a population: the values that it needs from the previous step.
 
-Every member that its own group reads with a delay is a state, unless other states determine it: for example, a reset that the file
-computes from the previous membrane potential is not a state. If several delayed values have a common source, only the source is stored.
-If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
+A class is an operation of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a group is the classes of one
+population, its members. Every member that its own group reads with a delay is a state, unless other states determine it: for example, a
+reset that the file computes from the previous membrane potential is not a state. If several delayed values have a common source, only the
+source is stored. If the file resets a membrane potential to zero when it reads the potential, the potential before the reset is stored.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ from snnc.frontends.onnx.reroll.roll import Const, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_CHAIN: Final = 4
+"""Maximum number of operations between a value and the state from which it is computed."""
 
 
 @dataclass(frozen=True)
 class States:
-    """States of one group: for each stored class, the number of previous values; ``computed`` delayed values follow from the states."""
+    """States of one group of classes."""
 
     stored: dict[int, int]
+    """Number of previous values of each class that is a state."""
     computed: frozenset[int]
+    """Classes whose previous value is computed from the states."""
 
 
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
-    """Return the states of a group.
+    """Return the states of a group; `visible` classes are outputs of its population.
 
-    A delayed value that is computed from the states with a trainable parameter is also a state if gradients flow through it: computed
-    from the initial states, it would give the parameter a gradient before the first step.
+    A delayed value that depends on a trainable parameter is a state, too, if gradients flow through it. Otherwise it would be computed
+    from the initial states, and the parameter would receive a gradient before the first step.
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
@@ -46,7 +50,7 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
 
 
 def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
-    """Return whether `cls` depends on the `stored` values of its own step through a trainable parameter."""
+    """Return whether the computation of `cls` from the `stored` values uses a trainable parameter."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
@@ -65,6 +69,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
     stored = dict(late)
     computed: set[int] = set()
     _drop_computable(step, members, stored, computed, forced)
+    # Store the source of a spike or of a constant multiple.
     for cls in [c for c in stored if c not in forced and stored[c] == 1]:
         source = _plain_source(step, set(members), cls, visible)
         if source != cls:
@@ -75,12 +80,14 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
                 forced.add(source)
     _drop_computable(step, members, stored, computed, forced)
     sources = {c: _sources(step, members, c) for c in stored if c not in forced and stored[c] == 1}
+    # Store a membrane potential before the reset.
     for cls in [c for c in sources if c not in visible]:
         membrane = _reset_source(step, sources[cls], cls)
         if membrane is not None:
             del stored[cls]
             computed.add(cls)
             stored[membrane] = 1
+    # Store the common source of several values.
     for cls in sorted(sources, key=members.index, reverse=True):
         for source in sources[cls]:
             sharing = [
@@ -103,6 +110,7 @@ def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
 
 
 def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
+    """Return the largest delay with which the group reads each of its own classes."""
     inside = set(members)
     late: dict[int, int] = {}
     for cls in members:
@@ -113,6 +121,7 @@ def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
 
 
 def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+    """Move classes that the other states determine from `stored` to `computed`, except those in `forced`."""
     for cls in sorted(stored, key=members.index, reverse=True):
         if cls in forced or stored[cls] != 1:
             continue
@@ -139,7 +148,7 @@ def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -
 
 
 def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
-    """Return the class that `cls` is a constant multiple of, or the membrane potential that it is the spike of; else `cls`."""
+    """Return the class of which `cls` is a constant multiple, or the membrane potential if `cls` is its spike; else `cls`."""
     start = cls
     while True:
         step_class, operands = step.classes[cls], step.operands(cls)
@@ -198,6 +207,7 @@ def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | No
 
 
 def _fires(step: RecoveredStep, cls: int) -> bool:
+    """Return whether a class is a spike, or a constant multiple of one."""
     step_class = step.classes[cls]
     if step_class.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
         return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))

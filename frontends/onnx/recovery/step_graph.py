@@ -1,4 +1,7 @@
-"""Build the graph of a recovered step, after choosing its populations, states and initial states."""
+"""Build the graph of a recovered step, after choosing its populations, states and initial states.
+
+A class is a value of the step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,19 @@ from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, del
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
+"""Maximum number of products whose delays are tried in both positions."""
 _MAX_SEARCHES: Final = 2
+"""Maximum number of candidates from :func:`_candidates` for which initial states are searched."""
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gather"})
+"""Operations that only move values."""
 
 
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Return the graph of a step.
 
-    A matrix product of delayed values is first tried with the delay before it, so that it reads zeros before step 0; if this
-    contradicts the first steps, with the delay after it, so that step 0 receives nothing. Explicit initial states are
-    tried first, and a search for others comes last.
+    The delay of a matrix product is first placed before the product, which then reads zeros before step 0. If this contradicts the
+    first steps of the file, the delay is placed after the product, so that step 0 receives nothing. Initial states that the file
+    contains are tried first; others are searched at the end.
 
     Raises
     ------
@@ -48,8 +54,8 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Try positions of the delays, then a search for initial states, until one combination explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
-    candidates = [(t, False) for t in _candidates(step)]
-    for candidate, search in [*candidates, *((t, True) for t, _ in candidates[:_MAX_SEARCHES])]:
+    candidates = list(_candidates(step))
+    for candidate, search in [*((c, False) for c in candidates), *((c, True) for c in candidates[:_MAX_SEARCHES])]:
         groups = grouping(candidate)
         visible = visible_classes(candidate, groups)
         states = {g: states_of(candidate, groups, g, visible) for g in groups.groups}
@@ -63,6 +69,7 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _candidates(step: RecoveredStep) -> Iterator[RecoveredStep]:
+    """Yield the step, then the step with the delays of some products after the products."""
     yield step
     late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
     for size in range(1, len(late) + 1):
@@ -83,6 +90,7 @@ def _products_late(step: RecoveredStep) -> RecoveredStep:
 
 
 def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
+    """Return the smallest delay with which other classes or results read the last class of `chain`."""
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
@@ -100,6 +108,7 @@ def _rearrangements_before(classes: list[StepClass], cls: int) -> list[int]:
 
 
 def _delay(step: RecoveredStep, cls: int) -> int:
+    """Return the delay with which a product reads its operand."""
     operand = step.classes[[cls, *_rearrangements_before(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
@@ -135,6 +144,7 @@ def _copy_rearrangements(classes: list[StepClass], cls: int) -> int:
 
 
 def _bias_of(classes: list[StepClass], cls: int) -> list[int]:
+    """Return the addition of a bias to a product; empty if there is none."""
     users = [c for c in classes if any(isinstance(o, Ref) and o.cls == cls for o in c.operands)]
     if len(users) == 1 and users[0].op == "add" and any(isinstance(o, Const) for o in users[0].operands):
         return [users[0].id]

@@ -1,1 +1,1 @@
-"""Re-roll the nodes of all time steps into one step."""
+"""Undo the unrolling of a network in time: recover one step from the nodes of all steps."""

@@ -1,7 +1,7 @@
 """Rewrite operations that move values within a sample, and products along one of several axes, as operations of a graph.
 
 A class is one value of the recovered step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`); a moving class only moves values.
-Transposes, gathers, shuffles and paddings between two layers become one `gather`, each of whose values is a value of a source or a
+Transposes, gathers, shuffles and paddings between two layers become one `gather`, which copies each of its values from a source or a
 constant. A matrix product over the last of several axes becomes a convolution with a kernel of 1 between two gathers. Padding is merged
 into the following convolution, and a gather into the columns of the following matrix product.
 """
@@ -21,8 +21,9 @@ from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass, dela
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "gather"})
+"""Operations of moving classes."""
 _MAX_SLICES: Final = 4
-"""Maximum number of slices of one value that are joined as they are; more become one gather."""
+"""Maximum number of slices that a concatenation may join; with more, it becomes one gather."""
 
 
 def rearranged(step: RecoveredStep) -> RecoveredStep:
@@ -53,12 +54,13 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
 def _without_operation(step: RecoveredStep) -> set[int]:
     """Return the moving classes without a counterpart in the graph, and all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
-    hard = {c for c in live if _has_no_operation(step, c)}
+    unsupported = {c for c in live if _has_no_operation(step, c)}
     while True:
-        more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
+        readers = {c for c in live if any(isinstance(o, Ref) and o.cls in unsupported for o in step.classes[c].operands)}
+        more = readers - unsupported
         if not more:
-            return hard
-        hard |= more
+            return unsupported
+        unsupported |= more
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
@@ -80,16 +82,17 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
     return False
 
 
-def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
-    """Return the classes in `hard` that a result or a computing class reads."""
-    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
+def _roots(step: RecoveredStep, unsupported: set[int]) -> list[int]:
+    """Return the classes in `unsupported` that a result or a computing class reads."""
+    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in unsupported}
     for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
-            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in hard)
+            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in unsupported)
     return sorted(found)
 
 
 def _many_axes(step: RecoveredStep, cls: int) -> bool:
+    """Return whether a class is a product of a constant weight with the last of several axes."""
     step_class = step.classes[cls]
     if step_class.op != "linear" or len(step_class.operands) < 2 or isinstance(step_class.operands[0], Const):
         return False
@@ -110,12 +113,13 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     outputs, inputs = weight.value.shape
     places = math.prod(shape) // (size * inputs)
     first = 0 if batch is not None else None
-    there = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
-    back = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
-    moved = _new(classes, "gather", (GatherMap(there, None, (batch,), first),), (size, inputs, places), [operand])
+    channels_first = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
+    channels_last = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
+    moved = _new(classes, "gather", (GatherMap(channels_first, None, (batch,), first),), (size, inputs, places), [operand])
     kernel = Const(weight.value.reshape(outputs, inputs, 1))
     conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *step_class.operands[2:]])
-    step_class.op, step_class.attrs, step_class.operands = "gather", (GatherMap(back, None, (first,), step.batch[cls]),), [Ref(conv)]
+    gather = GatherMap(channels_last, None, (first,), step.batch[cls])
+    step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), [Ref(conv)]
 
 
 def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape, operands: list[Operand]) -> int:
@@ -175,6 +179,7 @@ class _Tracer:
 
 
 def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> None:
+    """Rewrite a moving class as one gather of its sources."""
     numbers = tracer.numbers(Ref(step_class.id), 0)
     gather = tracer.gather(numbers, step.batch[step_class.id])
     if not tracer.sources:
@@ -186,6 +191,7 @@ def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> N
 
 
 def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
+    """Merge a gather into the convolution or product `cls` that reads it, if possible."""
     step_class = classes[cls]
     if step_class.op not in ("conv", "linear"):
         return
@@ -201,6 +207,7 @@ def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> N
 
 
 def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap) -> None:
+    """Add the zeros of a gather that only pads to the padding of a convolution."""
     batch = step.shape_and_batch(source)[1]
     inner = step.full(source)
     pads = padding_of(gather, inner, step.full(operand))
@@ -281,6 +288,7 @@ def broadcast_out(step: RecoveredStep) -> RecoveredStep:
 
 
 def _repeats(step: RecoveredStep, cls: int, operand: Operand) -> bool:
+    """Return whether an elementwise class broadcasts an operand that is not constant."""
     if isinstance(operand, Const):
         return False
     return step.operand_sample(operand) != step.samples[cls]

@@ -1,7 +1,7 @@
 """Shift the classes of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`) in time, until no delay is negative.
 
-Shifts are needed because a class may have been assigned to the step after the one it belongs to (a reset
-reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
+The roll-up may assign a class to the step after its own: a reset, for example, reads the spike of the previous step. Shifting a class
+changes the delays around it, but not its values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     TimeMixingError
         A value would need an input ahead of time.
     """
-    lead = [-_first(c) if aligned else 0 for c in classes]
+    lead = [-_first(c) if aligned else 0 for c in classes]  # number of steps to add to the steps of each class
     for _ in range(len(classes) + 1):
         changed = False
         for result in results:
@@ -54,7 +54,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(step_class: StepClass) -> int:
-    """Return the first step of a class in the file, but at most the smallest delay of the inputs that it reads."""
+    """Return the first step at which the file computes a class, limited to the smallest delay of the inputs that the class reads."""
     shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
     return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
@@ -88,11 +88,11 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products whose results are only needed in later steps into the step that needs them; return None if there are none.
+    """Move matrix products whose results only later steps read to the next step; return None if there are none.
 
-    A compartment that is coupled to others after it fires, ``v = v + G v``, makes its population read itself in the same step, through
-    a product. If only the next step reads the result, the product and everything computed from it can be moved to the start of the
-    next step, so that the cycle has a delay.
+    For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
+    product. If only the next step reads the result, the product and everything computed from it can move to the start of the next
+    step. The cycle then has a delay.
     """
     users = _users(step)
     slack = _slack(step, users)
@@ -116,6 +116,7 @@ def delay_products(step: RecoveredStep) -> RecoveredStep | None:
 
 
 def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
+    """Return the classes that read each class, with their delays."""
     users: dict[int, list[tuple[int, int]]] = {}
     for step_class in step.classes:
         for operand in step_class.operands:

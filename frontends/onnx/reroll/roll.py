@@ -21,6 +21,7 @@ from snnc.frontends.onnx.reroll.timeline import GraphTimeline, trace_back
 Steps: TypeAlias = dict[int, Node]
 Reading: TypeAlias = Literal["early", "aligned", "late"]
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
+"""Rules that assign values to steps; see :class:`Roller`."""
 HEAD_STEPS: Final = 4
 """Number of first steps that may differ in structure, because exporters fold them; they are checked by value."""
 
@@ -65,7 +66,7 @@ class StepClass:
     """One value of the step: its operation, its operands, and its node at each step.
 
     ``forced`` are nodes of early steps with a different structure that the value must equal; ``initial`` are its nodes
-    before step 0; ``swapped`` are early steps whose two operands are exchanged.
+    before step 0; ``static`` means that the value is the same at all steps; ``swapped`` are early steps whose two operands are exchanged.
     """
 
     id: int
@@ -120,7 +121,7 @@ class Roller:
         self._open: deque[tuple[int, int]] = deque()
         """Class and index of each operand that is not yet resolved."""
         self._checks: deque[tuple[Operand, int, Node]] = deque()
-        """Operands with a step and the node that must be their value there."""
+        """Triples (operand, step, node) to be checked: the node must be the value of the operand at the step."""
 
     def roll(self, steps: Steps) -> Operand:
         """Roll up a tuple and everything that it depends on.
@@ -201,6 +202,7 @@ class Roller:
         return Const(value, steps[times[-1]])
 
     def _static(self, node: Node) -> Operand:
+        """Return the operand for a value that all steps share."""
         if node.op == "input":
             return InputRef(str(node.attrs[0]), 0, node.shape)
         if self.timeline.latest[node.id] >= 0:
@@ -266,6 +268,7 @@ class Roller:
         return step_class
 
     def _align(self, step_class: StepClass, t: int) -> None:
+        """Exchange the operands of an early commutative operation if they then match the operands of the next step better."""
         if t >= HEAD_STEPS or step_class.op not in _COMMUTATIVE or len(step_class.nodes[t].inputs) != 2 or t + 1 not in step_class.nodes:
             return
         (a, b), (c, d) = step_class.nodes[t].inputs, step_class.inputs(t + 1)
@@ -273,6 +276,7 @@ class Roller:
             step_class.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
+        """Require that `node` is the value of an operand at step `t`."""
         match operand:
             case Const(value):
                 if node.value is None or not _equal(node.value, value):
@@ -296,7 +300,10 @@ class Roller:
             )
 
     def _unify_class(self, step_class: StepClass, t: int, node: Node) -> None:
-        """Require that `node` is the value of a class at step `t`, or record it where only its value matters."""
+        """Require that `node` computes a class at step `t`.
+
+        Before step 0, and in early steps with another structure, the node is only recorded; its value is compared later.
+        """
         if t < 0 and not step_class.static:
             known = step_class.initial.setdefault(t, [])
             if node not in known:
@@ -318,8 +325,8 @@ class Roller:
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = step_class.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
-            inputs = node.inputs[::-1] if turned else node.inputs
+            exchanged = node.op in _COMMUTATIVE and node.inputs[0].signature != a.signature and node.inputs[-1].signature == a.signature
+            inputs = node.inputs[::-1] if exchanged else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
@@ -331,7 +338,7 @@ class Roller:
 
 
 def _fits(node: Node, later: Node) -> bool:
-    """Return whether an early node may correspond to a later one, that is, at least one of two operands is computed in the same way.
+    """Return whether an early node may correspond to a later one: at least one of two operands is computed in the same way.
 
     If an exporter folds ``0 + (a + b)``, the remaining addition does not correspond to that of later steps.
     """
@@ -343,7 +350,10 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Return whether a value is a comparison or a multiple of one; two such values only differ on samples near the threshold."""
+    """Return whether a value is a comparison, or a multiple of one.
+
+    The operands of two such values must be compared, too, because different comparisons may have equal results on all samples.
+    """
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 

@@ -1,4 +1,4 @@
-"""One recovered time step: its classes, their batch axes, and operations that only change the layout."""
+"""One recovered time step: its values (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`), with their shapes and batch axes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,19 @@ class Result:
 
 
 class RecoveredStep:
-    """Classes of one step, and properties derived from their shapes."""
+    """Classes of one step, and properties derived from their shapes.
+
+    Parameters
+    ----------
+    classes
+        The values of the step.
+    axes
+        Time axis of each input that has one.
+    results
+        Outputs of the file.
+    batched
+        Whether inputs have a batch axis.
+    """
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
         self.classes = classes
@@ -211,6 +223,7 @@ class RecoveredStep:
 
 
 def _batches(step: RecoveredStep) -> list[int | None]:
+    """Return the batch axis of each class."""
     unknown = -1
     found: list[int | None] = [unknown] * len(step.classes)
     changed = True

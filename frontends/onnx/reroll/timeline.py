@@ -1,4 +1,4 @@
-"""Find the time axes and steps of a flattened graph, the input step that each value depends on, and its values in earlier steps."""
+"""Find time in a flattened graph: the time axes, the number of steps, and for a value its latest input step and its earlier nodes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_TRIPS, Node, NodePool, Shape, check_size
 
 _MAX_DEPTH: Final = 100
+"""Maximum number of operations through which an axis is followed back."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class GraphTimeline:
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    It is the first axis whose entries are all read separately, or else the first axis of which several entries are.
+    This is the first axis whose entries are all read one by one. Without such an axis, it is the first axis of which several entries are
+    read one by one.
     """
     starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -105,7 +107,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 
 
 def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
-    """Return a timeline with the latest input step that each node depends on; `steps` is the number of steps without timed inputs.
+    """Return a timeline with the latest input step that each node depends on; without timed inputs, it has `steps` steps.
 
     Raises
     ------
@@ -145,8 +147,8 @@ class StepWindow:
 def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time; else None.
 
-    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if in its second half the latest steps
-    that entries depend on increase by one. Without timed inputs, it is time if the depths of the entries in the graph increase from the
+    With timed inputs, `axis` is time if no entry depends on an input step after its own, and if the latest input step increases by one
+    from entry to entry in the second half. Without timed inputs, it is time if the depth of the entries in the graph increases from the
     second entry on.
     """
     if output.shape[axis] != timeline.steps or output.value is not None:
@@ -184,7 +186,7 @@ def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -
 
 
 def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` comes from a concatenation of values of different steps, without adding slices to the pool."""
+    """Return whether `axis` comes from a concatenation of values of different steps; adds no nodes to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
@@ -350,6 +352,7 @@ def _follow(timeline: GraphTimeline, time: int, node: Node, path: tuple[int, ...
 
 
 def _is_same_value(earlier: Node, node: Node) -> bool:
+    """Return whether two nodes have the same operation, and operands that are equal constants or alike in operation and shape."""
     return earlier.signature == node.signature and all(
         a is b or (a.value is None and b.value is None and (a.op, a.shape) == (b.op, b.shape))
         for a, b in zip(earlier.inputs, node.inputs, strict=True)

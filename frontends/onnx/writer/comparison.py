@@ -27,7 +27,7 @@ class Comparison:
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
-        Step and sample of the first mismatch, first in time; None without a mismatch or without such an axis.
+        Step and sample of the earliest mismatch; None without a mismatch, or without a time or batch axis.
     shapes
         Shapes of the output in snnc and in the other implementation.
     """
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
-    """Compare one output of snnc with that of the other implementation, both in the layout of the file."""
+    """Compare the values of one output in snnc, `ours`, and in the other implementation, `theirs`; both have the file's layout."""
     shapes = (tuple(ours.shape), tuple(theirs.shape))
     if shapes[0] != shapes[1]:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
@@ -59,8 +59,8 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
     wrong = ~(gap <= (0.0 if spikes else tolerance * scale))
     finite = bool(np.isfinite(gap).all())
     step, sample = _first(operation, wrong)
-    most = float(gap.max(initial=0.0)) if finite else None
-    return Comparison(name, spikes, int(wrong.sum()), wrong.size, most, step, sample, shapes)
+    largest_gap = float(gap.max(initial=0.0)) if finite else None
+    return Comparison(name, spikes, int(wrong.sum()), wrong.size, largest_gap, step, sample, shapes)
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
@@ -137,8 +137,8 @@ def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortCompari
     for t in steps:
         gap = np.broadcast_to(difference(ours[t].astype(np.float64), theirs.by_step[t]), ours[t].shape)
         wrong = int((~(gap <= allowed)).sum())
-        most = float(gap.max(initial=0.0))
-        by_step[t] = float(wrong) if theirs.fires else most if math.isfinite(most) else None
+        largest_gap = float(gap.max(initial=0.0))
+        by_step[t] = float(wrong) if theirs.fires else largest_gap if math.isfinite(largest_gap) else None
         values, mismatches, fired = values + gap.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
         first = t if wrong and first is None else first
     known = [by_step[t] for t in steps if by_step[t] is not None]
@@ -188,8 +188,8 @@ def random_arrays(
         values = (random.random(shape) < 0.3).astype(np.float32)
         if operation.kind == "values":
             place = np.add.outer(np.zeros(length, int) if batch > 1 else np.arange(length), np.arange(batch))
-            scale = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))
-            values = np.where(scale == 0, values, scale * random.normal(size=shape)).astype(np.float32)
+            deviation = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))  # 0, 1, 0, 3, …
+            values = np.where(deviation == 0, values, deviation * random.normal(size=shape)).astype(np.float32)
         values = values if layout.batch_axis is not None else values[:, -1]
         values = values if layout.time_axis is not None else values[0]
         axes = [axis for axis in (layout.time_axis, layout.batch_axis) if axis is not None]

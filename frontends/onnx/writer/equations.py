@@ -1,4 +1,4 @@
-"""Convert neuron equations to elementwise ONNX operators, in the author's order, or to functions of the model."""
+"""Convert neuron equations to elementwise ONNX operators, or each neuron model to an ONNX function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from snnc.frontends.onnx.operators.elementwise import DIRECT, EXTREMES, WAVES
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 
 _OPERATORS: Final[Mapping[str, str]] = {primitive: operator for operator, primitive in (*DIRECT.items(), *EXTREMES.items(), *WAVES.items())}
+"""ONNX operator by function of the equation language."""
 _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "spike_ge": "GreaterOrEqual", "ge": "GreaterOrEqual"}
+"""ONNX operator by comparison; its result is cast to float."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
 
 def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, hint: str) -> StepTensor:
     truth = to.node(_COMPARISONS[function], *(v.name for v in given), hint=f"{hint}_fires")
-    made = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
-    return StepTensor(made, shape, any(v.batched for v in given), truth)
+    number = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
+    return StepTensor(number, shape, any(v.batched for v in given), truth)
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
@@ -146,19 +148,18 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     for assignment in model.equations:
         scope[assignment.target] = print_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
     _name_results(body, {output: scope[result].name for result, output in outputs.items()})
-    made = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
-    proto = helper.make_function(
-        DOMAIN, name, inputs, list(outputs.values()), [*made, *body.nodes], [helper.make_opsetid("", opset)], doc_string=model.text
-    )
+    constant_nodes = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
+    nodes, opsets = [*constant_nodes, *body.nodes], [helper.make_opsetid("", opset)]
+    proto = helper.make_function(DOMAIN, name, inputs, list(outputs.values()), nodes, opsets, doc_string=model.text)
     return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].batched), proto)
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:
     """Rename values of `body` to the names of the outputs; inputs, constants and repeated values need an Identity."""
-    made = {output for node in body.nodes for output in node.output}
+    computed = {output for node in body.nodes for output in node.output}
     renamed: dict[str, str] = {}
     for output, value in results.items():
-        if value in made and value not in renamed:
+        if value in computed and value not in renamed:
             renamed[value] = output
     for node in body.nodes:
         for names in (node.input, node.output):

@@ -46,14 +46,14 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
             model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
         (folder / path.name).write_bytes(_serialised(model, path))
         _check(folder / path.name)
-        made = [path.parent / data, path] if outside else [path]
-        for file in made:
+        written = [path.parent / data, path] if outside else [path]
+        for file in written:
             os.replace(folder / file.name, file)
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
     finally:
         temporary.close()
-    return made
+    return written
 
 
 def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) -> None:

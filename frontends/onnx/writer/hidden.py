@@ -22,6 +22,7 @@ from snnc.frontends.onnx.writer.runtime import RuntimeModel, key_of
 
 RUNTIME: Final = "ONNX Runtime"
 OWN: Final = "snnc's own evaluation of the file's operations"
+"""Source of values that ONNX Runtime cannot return."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +93,10 @@ class HiddenOfFile:
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
         replay = FileReplay(roots, GivenInputs(arrays, self._imported.inputs))
-        return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
+        return [self._observed(trace, runtime, found, replay) for trace in self._imported.traces]
 
-    def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
-        """Return the observation for one trace."""
+    def _observed(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
+        """Return the values of one port of a population."""
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):
@@ -140,7 +141,10 @@ class TensorPlace:
     parts: int = 1
 
     def extract(self, value: Array, stepwise: bool) -> Array:
-        """Return the value at this place in a run's result for the tensor; its first axes are steps, then iterations of enclosing loops."""
+        """Return the value at this place from a run's result for the tensor, `value`.
+
+        The first axes of `value` are the steps of a single-step file, and the iterations of enclosing loops.
+        """
         tensor = self.tensor
         if stepwise:
             value = value[tensor.step or 0]
@@ -154,13 +158,15 @@ class TensorPlace:
 
 
 class Locator:
-    """Finds nodes in the file: a value of one step in tensors of that step, else in tensors over the whole sequence."""
+    """Finds the tensors of a file that contain given values: a tensor of one step, else a slice of a tensor over the whole sequence."""
 
     def __init__(self, pool: NodePool, steps: int) -> None:
         self._pool = pool
         self._steps = steps
         self._tensors: dict[int, Tensor] = {}
+        """Tensor by the id of its node without a reshape."""
         self._by_size: dict[int, list[tuple[Node, Tensor]]] = {}
+        """Nodes and their tensors by number of values."""
         for id_, tensor in pool.tensors.items():
             if any(not level.node for level in tensor.levels):
                 continue
@@ -168,6 +174,7 @@ class Locator:
             self._tensors.setdefault(_plain(node).id, tensor)
             self._by_size.setdefault(math.prod(node.shape), []).append((node, tensor))
         self._last: tuple[Node, Tensor, int, int] | None = None
+        """Slice found last, which is tried first: node, tensor, axis, and steps by which values are moved."""
         self._tries = _TRIES
 
     def find(self, node: Node, t: int) -> TensorPlace | None:
@@ -201,4 +208,5 @@ class Locator:
 
 
 def _plain(node: Node) -> Node:
+    """Return the operand of a reshape; any other node unchanged."""
     return node.inputs[0] if node.op == "reshape" else node

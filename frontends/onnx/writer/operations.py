@@ -55,17 +55,17 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
     first = given[0]
     match operation:
         case Linear():
-            made = _linear(to, name, operation, to.shaped(first, operation.weight.shape[1:]))
+            result = _linear(to, name, operation, to.shaped(first, operation.weight.shape[1:]))
         case Sparse():
-            made = _linear(to, name, to_linear(operation), to.shaped(first, operation.shape[1:]))
+            result = _linear(to, name, to_linear(operation), to.shaped(first, operation.shape[1:]))
         case Conv():
-            made = print_conv(to, name, operation, first)
+            result = print_conv(to, name, operation, first)
         case Pool():
-            made = print_pool(to, name, operation, first)
+            result = print_pool(to, name, operation, first)
         case Scale(weight=weight, bias=bias):
-            made = to.node("Mul", first.name, to.constants.field_array(weight, name, "weight"), hint=name)
+            result = to.node("Mul", first.name, to.constants.field_array(weight, name, "weight"), hint=name)
             if bias is not None:
-                made = to.node("Add", made, to.constants.field_array(bias, name, "bias"), hint=name)
+                result = to.node("Add", result, to.constants.field_array(bias, name, "bias"), hint=name)
         case OneToOne(weight=None) | Flatten() | Reshape():
             return to.shaped(first, shape)
         case OneToOne(weight=weight) if weight is not None:
@@ -75,22 +75,22 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
         case Add():
             return to.total(given, shape)
         case Concat(axis=axis):
-            made = to.node("Concat", *(v.name for v in given), hint=name, axis=axis % len(shape) + 1)
+            result = to.node("Concat", *(v.name for v in given), hint=name, axis=axis % len(shape) + 1)
         case Reduce(kind=kind, keepdims=keepdims):
             axes = [axis + 1 for axis in reduced_axes(name, operation, first.shape)]
-            made = reduction(to, kind, first.name, axes, keepdims, name)
+            result = reduction(to, kind, first.name, axes, keepdims, name)
         case Slice(start=start, stop=stop):
             axis = sliced_axis(name, operation, first.shape) + 1
             bounds = [to.constants.integers([number]) for number in (start, stop, axis)]
-            made = to.node("Slice", first.name, *bounds, hint=name)
+            result = to.node("Slice", first.name, *bounds, hint=name)
         case Pad(padding=padding):
             around = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
-            made = to.node("Pad", first.name, to.constants.integers(around, "around"), hint=name)
+            result = to.node("Pad", first.name, to.constants.integers(around, "around"), hint=name)
         case _:
             raise NoOnnxFormError(
                 f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; remove it from the network."
             )
-    return StepTensor(made, shape)
+    return StepTensor(result, shape)
 
 
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, hint: str) -> str:
@@ -113,7 +113,8 @@ def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> st
     arrays = [to.constants.field_array(operation.weight, name, "weight")]
     if operation.bias is not None:
         arrays.append(to.constants.field_array(operation.bias, name, "bias"))
-    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **_places(windows))
+    attributes = _window_attributes(windows)
+    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **attributes)
 
 
 def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
@@ -123,29 +124,30 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
         return _print_max(to, name, windows, value.name)
     plain = set(windows.dilation) == {1} and not any(_overhang(windows))
     if operation.kind == "average" and plain:
-        return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_places(windows))
+        return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_window_attributes(windows))
     ones = to.constants.floats(np.ones((windows.channels, 1, *windows.kernel)), f"{name}.window")
-    made = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_places(windows))
+    result = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_window_attributes(windows))
     if operation.kind == "sum":
-        return made
+        return result
     counts = windows.taps_inside(operation.count_padding)
     taps = counts[0] if len(counts) == 1 else counts[0][:, None] * counts[1]
-    return to.node("Div", made, to.constants.floats(taps, f"{name}.taps"), hint=name)
+    return to.node("Div", result, to.constants.floats(taps, f"{name}.taps"), hint=name)
 
 
 def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
     """Add a max pooling; overhang becomes padding, because ONNX counts overhanging windows differently from PyTorch."""
-    places = _places(windows)
-    pads = places["pads"]
+    attributes = _window_attributes(windows)
+    pads = attributes["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
         around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
         lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
         value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, hint=f"{name}.padded")
-        places["pads"] = [0] * len(pads)
-    return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **places)
+        attributes["pads"] = [0] * len(pads)
+    return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **attributes)
 
 
-def _places(windows: Windows) -> dict[str, Any]:
+def _window_attributes(windows: Windows) -> dict[str, Any]:
+    """Return the attributes of an ONNX convolution or pooling, with overhanging windows as additional padding."""
     after = [p[1] + more for p, more in zip(windows.padding, _overhang(windows), strict=True)]
     return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": [*(p[0] for p in windows.padding), *after]}
 

@@ -16,6 +16,7 @@ from snnc.frontends.onnx.reading.reader import read_outline
 from snnc.frontends.onnx.writer.errors import RuntimeInputError, RuntimeRefusesError
 
 _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
+"""ONNX Runtime's setting for the folder of external weights."""
 
 
 class RuntimeModel:
@@ -51,6 +52,7 @@ class RuntimeModel:
         # Fused operators round differently from the file's separate ones.
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.exposed: Mapping[Key, str] = {}
+        """Output of each hidden tensor, by its key."""
         try:
             source: str | bytes = str(path)
             original: set[str] | None = None
@@ -143,7 +145,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with that of a file's input, in which sizes that are not numbers are open.
+    """Compare the shape of an array with the declared shape of a file's input; declared sizes that are not numbers are open.
 
     Raises
     ------
@@ -188,6 +190,8 @@ def expose(model: ModelProto, tensors: Iterable[Tensor]) -> dict[Key, str]:
 
 
 class _Exposer:
+    """Adds tensors of nested graphs to the outputs of the main graph."""
+
     def __init__(self, graph: GraphProto) -> None:
         self._graph = graph
         self._outputs = {o.name for o in graph.output}

@@ -24,11 +24,11 @@ class LoopVariable:
     Parameters
     ----------
     name
-        Name in the body of the value from the previous step.
+        Name, in the body, of the value from the previous step.
     start
-        Name in the main graph of the value before the first step.
+        Name, in the main graph, of the value before the first step.
     result
-        Name in the body of the new value.
+        Name, in the body, of the new value.
     shape
         Shape of one sample.
     """
@@ -41,7 +41,7 @@ class LoopVariable:
 
 @dataclass
 class ScanBody:
-    """One time step under construction; :meth:`write` sets the remaining fields from the first eight.
+    """One time step under construction; :meth:`write` sets `values`, `carried`, `results` and `lines`.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ScanBody:
     main, body
         Builders of the main graph and of the loop's body.
     batch
-        Name in the main graph of the batch size, as a vector with one element.
+        Name, in the main graph, of a vector that contains the batch size.
     starts
         Name of the input with the value before the first step [B, *shape], by node and its state or port.
     given
@@ -68,6 +68,7 @@ class ScanBody:
     given: dict[str, StepTensor]
     neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
     values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
+    """Value at this step of each port, by (node, port)."""
     carried: list[LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
     lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
@@ -173,5 +174,6 @@ class ScanBody:
         return {r: StepTensor(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
+        """Repeat a value without batch axis for every sample."""
         spread = self.body.node("Expand", value.name, self.full_shape(shape), hint=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, batched=True, truth=None)

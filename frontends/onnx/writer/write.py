@@ -21,6 +21,7 @@ from snnc.frontends.onnx.writer.step import ScanBody
 
 OPSET: Final = 17
 IR_VERSION: Final = 8
+"""Versions of ONNX's operators and of its file format that snnc writes."""
 Form: TypeAlias = Literal["plain", "functions"]
 
 
@@ -42,7 +43,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         a function of ONNX's own operators.
     states
         Whether to add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
-        Those of ``graph.state_inputs`` are always inputs.
+        The states in ``graph.state_inputs`` are always inputs.
     inside
         Maximum size in bytes of weights inside the file; larger weights are written to a second file, ``path`` with the suffix ``.data``.
 
@@ -71,7 +72,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
 
 @dataclass(frozen=True)
 class _Recorded:
-    """One output of the loop: its name, its result in the body, and the axis along which the steps are stacked."""
+    """One output of the loop: its name, its result in the body, its value, and the axis along which the steps are stacked."""
 
     name: str
     result: str
@@ -98,6 +99,7 @@ class _ModelWriter:
         self.batched = any(i.layout.batch_axis is not None for i in self.inputs.values())
         self.batch_dim: int | str = "batch" if self.batched else 1
         self.time_dim: int | str = graph.steps or "steps"
+        """Declared sizes of batch and time axes; a name for an open size."""
 
     def model(self) -> ModelProto:
         """Return the model without its initializers."""
@@ -115,7 +117,7 @@ class _ModelWriter:
         self._scan(step, slices, recorded)
         graph = helper.make_graph(
             self.main.nodes,
-            _plain(self.graph.name) or "network",
+            _identifier(self.graph.name) or "network",
             [*(_tensor(name, self._dims(i.shape, i.layout)) for name, i in self.inputs.items()), *self._state_inputs()],
             [self._output_info(r) for r in recorded],
         )
@@ -123,13 +125,13 @@ class _ModelWriter:
         functions = [neuron.proto for _, neuron in self.neurons]
         model = helper.make_model(graph, producer_name="snnc", opset_imports=domains, functions=functions, ir_version=IR_VERSION)
         self.constants.drop_unused([*self.main.nodes, *self.body.nodes])
-        notes = self._notes(step, structure(model))
-        if notes is not None:
-            helper.set_model_props(model, {KEY: notes})
+        description = self._description(step, structure(model))
+        if description is not None:
+            helper.set_model_props(model, {KEY: description})
         return model
 
-    def _notes(self, step: ScanBody, digest: str) -> str | None:
-        """Return the description of the graph, which refers to arrays by initializers and to ports of populations by loop tensors."""
+    def _description(self, step: ScanBody, digest: str) -> str | None:
+        """Return the description of the graph, which refers to initializers for arrays, and to tensors of the loop for ports."""
         values: dict[str, dict[str, str]] = {}
         for (name, port), value in step.values.items():
             if isinstance(self.graph.operation(name), Population):
@@ -285,5 +287,5 @@ def _tensor(name: str, dims: list[int | str]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
-def _plain(text: str) -> str:
+def _identifier(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)

@@ -53,12 +53,22 @@ inline void arrive_at(Place place) {
   --barrier_at(place).left;
   barrier_at(place).settle();
 }
-inline void wait_for(Mbarrier *barrier, int phase) { host::wait(&barrier->ended, static_cast<unsigned>(phase) + 1); }
+inline void wait_for(Mbarrier *barrier, int phase) { host::wait_for_parity(&barrier->ended, static_cast<unsigned>(phase)); }
 template <int WORDS> inline void store_shared(Place to, const std::uint32_t (&words)[WORDS]) { std::memcpy(to, words, sizeof words); }
+template <int WORDS> struct Message {
+  Place to, barrier;
+  std::uint32_t words[WORDS];
+
+  void operator()() const {
+    std::memcpy(to, words, sizeof words);
+    barrier_at(barrier).bytes -= static_cast<int>(sizeof words);
+    barrier_at(barrier).settle();
+  }
+};
 template <int WORDS> inline void send(Place to, const std::uint32_t (&words)[WORDS], Place barrier) {
-  std::memcpy(to, words, sizeof words);
-  barrier_at(barrier).bytes -= static_cast<int>(sizeof words);
-  barrier_at(barrier).settle();
+  Message<WORDS> message{to, barrier, {}};
+  std::memcpy(message.words, words, sizeof words);
+  host::send(message);
 }
 
 #else

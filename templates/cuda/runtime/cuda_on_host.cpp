@@ -4,6 +4,7 @@
 #include "memory.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -36,6 +37,31 @@ struct BlockState : Meeting {
   std::vector<double> shared;
 };
 
+/// Asynchronous work that has not been done.
+struct Deferred {
+  void (*work)(const void *of);
+  unsigned group;
+  alignas(8) unsigned char of[MAX_WORK];
+
+  Deferred(void (*given)(const void *), const void *from, std::size_t bytes, unsigned number) : work(given), group(number) {
+    std::memcpy(of, from, bytes);
+  }
+  void run() const { work(of); }
+};
+
+/// The asynchronous work of a thread of one kind, in the order in which it was started.
+struct Queue {
+  std::vector<Deferred> waiting;
+  unsigned ended = 0;
+
+  void finish(unsigned later) {
+    std::size_t done = 0;
+    while (done < waiting.size() && waiting[done].group + later < ended)
+      waiting[done++].run();
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+};
+
 struct Fiber {
   ucontext_t context;
   /// Where it resumes; switches by longjmp need no system calls.
@@ -46,7 +72,12 @@ struct Fiber {
   /// Counter for which it waits: it resumes when the counter has reached `wanted`.
   const volatile unsigned *watched = nullptr;
   unsigned wanted = 0;
+  /// Whether only the lowest bit of the counter is compared.
+  bool parity = false;
   bool ended = true;
+  Queue queues[2];
+
+  bool reached() const { return parity ? ((*watched ^ wanted) & 1u) == 0 : static_cast<int>(*watched - wanted) >= 0; }
 };
 
 /// The grid that runs, and the running thread. Kept outside the machine, so that they can be read without checking that it exists.
@@ -68,6 +99,8 @@ public:
     body = kernel;
     arguments = of;
     running = this;
+    const char *order = std::getenv("SNNC_HOST_ORDER");
+    backwards = order != nullptr && order[0] == 'b';
     const unsigned step = grid.together ? grid.blocks : grid.cluster;
     for (unsigned first = 0; first < grid.blocks; first += step)
       run_blocks(first, step);
@@ -77,15 +110,24 @@ public:
   WarpState &warp() { return block().warps[running_thread / WARP_LANES]; }
   BlockState &block_of(unsigned rank) { return states[running_block - first_block - running_block % grid.cluster + rank]; }
 
-  void wait(const volatile unsigned *counter, unsigned wanted) {
+  void wait(const volatile unsigned *counter, unsigned wanted, bool parity = false) {
     Fiber &self = *fibers[at];
-    if (static_cast<int>(*counter - wanted) >= 0)
-      return;
     self.watched = counter;
     self.wanted = wanted;
-    if (_setjmp(self.place) == 0)
+    self.parity = parity;
+    if (self.reached())
+      self.watched = nullptr;
+    else if (_setjmp(self.place) == 0)
       _longjmp(scheduler, 1);
   }
+  Queue &queue(Pending kind) { return fibers[at]->queues[static_cast<int>(kind)]; }
+  void send(const Deferred &message) {
+    if (backwards)
+      messages.push_back(message);
+    else
+      message.run();
+  }
+  bool is_late() const { return backwards; }
 
   void meet(Meeting &with, unsigned threads) {
     const unsigned next = with.generation + 1;
@@ -120,6 +162,9 @@ private:
   const void *arguments = nullptr;
   std::size_t at = 0;
   unsigned first_block = 0;
+  bool backwards = false;
+  /// Work of which other blocks learn.
+  std::vector<Deferred> messages;
 
   static void enter() {
     Machine &machine = *running;
@@ -134,8 +179,10 @@ private:
     clusters.assign(count / grid.cluster, Meeting());
     for (BlockState &state : states) {
       state.warps.assign(grid.threads / WARP_LANES, WarpState());
-      state.shared.assign(grid.shared / sizeof(double) + 1, 0.0);
+      state.shared.resize(grid.shared / sizeof(double) + 1);
+      std::memset(state.shared.data(), 0xff, state.shared.size() * sizeof(double));
     }
+    messages.clear();
     const std::size_t total = static_cast<std::size_t>(count) * grid.threads;
     while (fibers.size() < total) {
       fibers.push_back(std::make_unique<Fiber>());
@@ -144,18 +191,27 @@ private:
     for (std::size_t i = 0; i < total; ++i)
       start(*fibers[i], first + static_cast<unsigned>(i / grid.threads), static_cast<unsigned>(i % grid.threads));
     // Results must not depend on the order in which threads run, so a check can also run them in reverse order.
-    const char *order = std::getenv("SNNC_HOST_ORDER");
-    const bool backwards = order != nullptr && order[0] == 'b';
     for (std::size_t left = total; left > 0;) {
       bool moved = false;
       for (std::size_t i = 0; i < total; ++i)
         moved |= resume(backwards ? total - 1 - i : i, left);
-      if (!moved && left > 0) {
+      if (!moved && left > 0 && !deliver()) {
         for (std::size_t i = 0; i < total; ++i)
           fibers[i]->ended = true;
         throw std::logic_error("threads of a kernel wait for threads that have ended");
       }
     }
+    if (!messages.empty())
+      throw std::logic_error("words are sent to a block that has ended");
+  }
+
+  /// Does the work that was sent, the last first; false if there is none.
+  bool deliver() {
+    const std::vector<Deferred> sent(messages.rbegin(), messages.rend());
+    messages.clear();
+    for (const Deferred &message : sent)
+      message.run();
+    return !sent.empty();
   }
 
   void start(Fiber &fiber, unsigned block_index, unsigned thread) {
@@ -163,6 +219,8 @@ private:
     fiber.thread = thread;
     fiber.watched = nullptr;
     fiber.ended = fiber.begun = false;
+    for (Queue &queue : fiber.queues)
+      queue = Queue();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = STACK;
@@ -181,7 +239,7 @@ private:
 
   bool resume(std::size_t index, std::size_t &left) {
     Fiber &fiber = *fibers[index];
-    if (fiber.ended || (fiber.watched != nullptr && static_cast<int>(*fiber.watched - fiber.wanted) < 0))
+    if (fiber.ended || (fiber.watched != nullptr && !fiber.reached()))
       return false;
     fiber.watched = nullptr;
     at = index;
@@ -211,9 +269,21 @@ char *shared() { return reinterpret_cast<char *>(Machine::running->block().share
 char *shared_of(unsigned rank) { return reinterpret_cast<char *>(Machine::running->block_of(rank).shared.data()); }
 
 void wait(const volatile unsigned *counter, unsigned wanted) { Machine::running->wait(counter, wanted); }
+void wait_for_parity(const volatile unsigned *ended, unsigned phase) { Machine::running->wait(ended, phase + 1, true); }
 void sync_block() { Machine::running->sync_block(); }
 void sync_cluster() { Machine::running->sync_cluster(); }
 const std::uint64_t *exchange(std::uint64_t number) { return Machine::running->exchange(number); }
+
+void start(Pending kind, void (*work)(const void *), const void *of, std::size_t bytes) {
+  Machine &machine = *Machine::running;
+  if (!machine.is_late())
+    return work(of);
+  Queue &queue = machine.queue(kind);
+  queue.waiting.emplace_back(work, of, bytes, queue.ended);
+}
+void end_group(Pending kind) { ++Machine::running->queue(kind).ended; }
+void wait_for_groups(Pending kind, unsigned later) { Machine::running->queue(kind).finish(later); }
+void send(void (*work)(const void *), const void *of, std::size_t bytes) { Machine::running->send(Deferred(work, of, bytes, 0)); }
 
 } // namespace host
 

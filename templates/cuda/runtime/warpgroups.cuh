@@ -20,8 +20,8 @@ using GroupShare = Shares<1, GROUP_COLUMNS>;
 #if defined(SNNC_ON_HOST)
 
 inline void begin_products() {}
-inline void end_of_products() {}
-template <int LATER> void wait_for_products() {}
+inline void end_of_products() { host::end_group(host::Pending::PRODUCTS); }
+template <int LATER> void wait_for_products() { host::wait_for_groups(host::Pending::PRODUCTS, LATER); }
 /// Makes earlier stores to shared memory visible to tensor cores after the next barrier.
 inline void show_stored() {}
 #if defined(SNNC_WRONG_GROUPS)
@@ -31,31 +31,43 @@ constexpr bool EXCHANGED = true;
 constexpr bool EXCHANGED = false;
 #endif
 
+/// The product of a lane: rows of A, which have left the registers, and B in shared memory, which is read when the product is computed.
+template <class Half, bool TURNED> struct GroupProduct {
+  float rows[2][16], (*d)[4];
+  Place16 b;
+  int group, column;
+  bool add;
+
+  void operator()() const {
+    for (int n = 0; n < 16; ++n)
+      for (int i = 0; i < 4; ++i) {
+        float sum = add ? d[n][i] : 0.0f;
+        for (int k = 0; k < 16; ++k) {
+          const int c = column + i % 2;
+          std::uint16_t bits;
+          std::memcpy(&bits, b + n * group + k / 8 * MATRIX_BYTES + (TURNED != EXCHANGED ? k % 8 * 16 + c * 2 : c * 16 + k % 8 * 2), 2);
+          sum = fmaf(rows[i / 2][k], Half::number(bits), sum);
+        }
+        d[n][i] = sum;
+      }
+  }
+};
+
 /// Adds A [16][16] (of this warp) times B [16][128], whose groups of 8 columns are `group` bytes apart and groups of 8 depths MATRIX_BYTES.
 /// `TURNED`: a row of 16 bytes has 8 columns of a depth, else 8 depths of a column. `add`: adds to the sums, else overwrites them.
 template <class Half, bool TURNED> void multiply_group(float (&d)[16][4], const std::uint32_t (&a)[4], Place16 b, int group, bool add) {
-  const int lane = thread_index() % LANES, row = lane / 4 * 4, column = lane % 4 * 2;
-  float rows[2][16];
+  const int lane = thread_index() % LANES, row = lane / 4 * 4;
+  GroupProduct<Half, TURNED> product{{}, d, b, group, lane % 4 * 2, add};
   for (int half = 0; half < 2; ++half) {
     const std::uint64_t *all = host::exchange(a[2 * half] | static_cast<std::uint64_t>(a[2 * half + 1]) << 32);
     for (int part = 0; part < 4; ++part)
       for (int lower = 0; lower < 2; ++lower) {
         const std::uint32_t pair = static_cast<std::uint32_t>(all[row + part] >> (32 * lower));
-        rows[lower][8 * half + 2 * part] = Half::number(pair & 0xffffu);
-        rows[lower][8 * half + 2 * part + 1] = Half::number(pair >> 16);
+        product.rows[lower][8 * half + 2 * part] = Half::number(pair & 0xffffu);
+        product.rows[lower][8 * half + 2 * part + 1] = Half::number(pair >> 16);
       }
   }
-  for (int n = 0; n < 16; ++n)
-    for (int i = 0; i < 4; ++i) {
-      float sum = add ? d[n][i] : 0.0f;
-      for (int k = 0; k < 16; ++k) {
-        const int c = column + i % 2;
-        std::uint16_t bits;
-        std::memcpy(&bits, b + n * group + k / 8 * MATRIX_BYTES + (TURNED != EXCHANGED ? k % 8 * 16 + c * 2 : c * 16 + k % 8 * 2), 2);
-        sum = fmaf(rows[i / 2][k], Half::number(bits), sum);
-      }
-      d[n][i] = sum;
-    }
+  host::start(host::Pending::PRODUCTS, product);
 }
 
 #elif SNNC_HAS_WARPGROUPS

@@ -28,8 +28,13 @@ inline void load_matrices(std::uint32_t (&found)[4], const void *row) {
 }
 
 /// Copies a number, or 0, to shared memory asynchronously; complete when copies_done returns.
-inline void copy_later(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
-inline void copies_done() {}
+inline void copy_later(float *to, const float *from, bool there) {
+  host::start(host::Pending::COPIES, [=] { *to = there ? *from : 0.0f; });
+}
+inline void copies_done() {
+  host::end_group(host::Pending::COPIES);
+  host::wait_for_groups(host::Pending::COPIES, 0);
+}
 
 /// Shifts 64 bits right by less than 32, and returns the lower half.
 inline std::uint32_t moved_right(std::uint32_t low, std::uint32_t high, int by) {

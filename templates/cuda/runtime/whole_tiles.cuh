@@ -49,9 +49,11 @@ template <bool TURNED> void load_matrices(std::uint32_t (&found)[4], Place16 row
   }
 }
 
-inline void copy_later(Place16 to, const void *from) { std::memcpy(to, from, 16); }
-inline void end_of_copies() {}
-template <int LATER> void wait_for_copies() {}
+inline void copy_later(Place16 to, const void *from) {
+  host::start(host::Pending::COPIES, [=] { std::memcpy(to, from, 16); });
+}
+inline void end_of_copies() { host::end_group(host::Pending::COPIES); }
+template <int LATER> void wait_for_copies() { host::wait_for_groups(host::Pending::COPIES, LATER); }
 
 #else
 

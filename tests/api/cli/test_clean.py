@@ -17,6 +17,8 @@ from snnc.cli import main as cli
 from snnc.compiler.files.temporary import MARK, SUFFIX, temporary_folder
 
 DIGEST = "0123456789abcdef0123"
+USUAL_CACHE = os.environ.get("SNNC_CACHE")
+"""The setting of the test run, before a test has a cache of its own."""
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -49,7 +51,10 @@ def lent(tmp_path, monkeypatch):
 
     def lend():
         with monkeypatch.context() as patch:
-            patch.delenv("SNNC_CACHE")
+            if USUAL_CACHE:
+                patch.setenv("SNNC_CACHE", USUAL_CACHE)
+            else:
+                patch.delenv("SNNC_CACHE")
             lend_objects(tmp_path / "cache")
 
     return lend

@@ -98,7 +98,7 @@ def test_gestures_are_cut_out_of_recordings(tmp_path):
     assert y.tolist() == [0, 10]
     assert np.argwhere(x.dense()).tolist() == [[0, 0, 1, 2, 1], [0, 1, 1, 126, 127], [1, 0, 0, 4, 3]]
     (tmp_path / "user01_led.aedat").write_bytes(whole[:-3])
-    with pytest.raises(DataFormatError, match=r"at byte \d+: a packet declares 16 bytes, but the file has 13 more"):
+    with pytest.raises(DataFormatError, match=r"at byte \d+: a packet declares 16 bytes, but the file has only 13 more"):
         list(data.dvs_gesture(tmp_path).map(data.Bin(steps=2)).batches(1))
 
 
@@ -138,7 +138,7 @@ def test_npy_files_give_rows_and_damaged_ones_are_refused(tmp_path):
     np.testing.assert_array_equal(found, x[[4, 0]].swapaxes(0, 1))
     assert targets.tolist() == [4, 0]
     (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-1])
-    with pytest.raises(DataFormatError, match="60 bytes, but the file has 59"):
+    with pytest.raises(DataFormatError, match="60 bytes, but the file contains 59 bytes"):
         data.npy(tmp_path / "x.npy", tmp_path / "y.npy")
 
 

@@ -235,3 +235,20 @@ def test_a_project_is_replaced_and_anything_else_is_left_alone(tmp_path):
     with pytest.raises(OutputFolderError, match="not a project"), atomic_folder(tmp_path / "mine"):
         pass
     assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_an_archive_is_read_while_another_thread_disturbs_the_parser(tmp_path, monkeypatch):
+    """In some versions of CPython, `ast.literal_eval`, which NumPy uses for headers, fails if several threads call it."""
+    np.savez(tmp_path / "x.npz", x=np.arange(3))
+    parse, calls = np.lib.format.read_array, []
+
+    def disturbed(stream, **options):
+        calls.append(stream.read(20))
+        if len(calls) < 3:
+            raise SystemError("AST constructor recursion depth mismatch")
+        stream.seek(0)
+        return parse(stream, **options)
+
+    monkeypatch.setattr(np.lib.format, "read_array", disturbed)
+    assert read_arrays(tmp_path / "x.npz")["x"].tolist() == [0, 1, 2]
+    assert calls == 3 * [calls[0]]

@@ -283,7 +283,7 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
     (tmp_path / "three.S").write_text(".globl __runCodelet_Vtwo\n.global __runCodelet_Vfour\n__runCodelet_Vtwo:\n  exitz $mzero\n")
     files = [str(tmp_path / name) for name in ("one.cpp", "two.cpp", "three.S")]
     assert popc.main([*files, "-o", str(tmp_path / "all.gp")]) == 0
-    assert "three.S is IPU assembly and is skipped; if the program uses Vtwo, Vfour, the C++ form runs" in capsys.readouterr().err
+    assert "three.S is IPU assembly and is skipped; if the program uses Vtwo, Vfour, the C++ version runs" in capsys.readouterr().err
     table = (tmp_path / "all.gp").read_text()
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table

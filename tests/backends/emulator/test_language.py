@@ -76,12 +76,13 @@ def test_host_headers_compile_as_cpp11_without_warnings():
 
 @pytest.mark.representative("c++11")
 @pytest.mark.parametrize("standard", ["c++11", "c++14"])
-def test_a_program_of_an_older_standard_links_and_runs(standard, tmp_path):
+def test_a_program_of_an_older_standard_links_and_runs(standard, tmp_path, sanitizer_flags):
     (tmp_path / "main.cpp").write_text(MAIN)
     (tmp_path / "other.cpp").write_text(OTHER)
     prefix = build.complete_prefix()
     flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
     sources = [tmp_path / "main.cpp", tmp_path / "other.cpp"]
-    subprocess.run([*build.compiler(), *flags, *sources, "-lpopops", "-lpoputil", "-lpoplar", "-o", tmp_path / "made"], check=True)
+    command = [*build.compiler(), *flags, *sanitizer_flags, *sources, "-lpopops", "-lpoputil", "-lpoplar", "-o", tmp_path / "made"]
+    subprocess.run(command, check=True)
     lines = subprocess.run([tmp_path / "made"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines == ["2 4 6 9 11 V<float,true,3> b 1", "2.5 is no text"]

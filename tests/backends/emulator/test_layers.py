@@ -23,8 +23,8 @@ def tensors(arrays):
     return [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in arrays]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_lstm_and_its_gradients(cases, seed):
+@pytest.mark.parametrize(("seed", "separate"), [*((seed, 0) for seed in range(5)), (1, 1), (2, 1)])
+def test_lstm_and_its_gradients(cases, seed, separate):
     rng = np.random.default_rng(seed)
     steps, batch, size, out = (int(n) for n in rng.integers(1, 6, 4))
     full, last, relu = seed % 2, seed % 3 > 0, seed == 4
@@ -34,7 +34,7 @@ def test_lstm_and_its_gradients(cases, seed):
     dy = drawn(rng, *([steps] if full else []), batch, out)
     d_last = [drawn(rng, batch, out), drawn(rng, batch, out)] if last else []
     found = run(
-        cases, "lstm", [x, h0, c0, *weights, dy, *d_last], steps, batch, size, out, int(full), int(last), int(relu), *order, ";"
+        cases, "lstm", [x, h0, c0, *weights, dy, *d_last], steps, batch, size, out, int(full), int(last), separate, int(relu), *order, ";"
     )  # fmt: skip
     x, h0, c0, w, u, b = leaves = tensors([x, h0, c0, *weights])
     place = {unit: i for i, unit in enumerate(order)}
@@ -73,8 +73,8 @@ def test_a_recurrence_with_a_cell_of_the_program(cases, seed):
     compare(found, {name: torch.tensor(value) for name, value in expected.items()})
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_gru_and_its_gradients(cases, seed):
+@pytest.mark.parametrize(("seed", "separate"), [*((seed, 0) for seed in range(8)), (0, 1), (1, 1), (5, 1), (6, 1)])
+def test_gru_and_its_gradients(cases, seed, separate):
     rng = np.random.default_rng(10 + seed)
     attends = seed >= 5
     steps, batch, size, out = (int(n) for n in rng.integers(1, 6, 4))
@@ -84,7 +84,7 @@ def test_gru_and_its_gradients(cases, seed):
     dy = drawn(rng, *([steps] if full else []), batch, out)
     attention = np.abs(drawn(rng, batch, steps)) if attends else np.zeros((batch, steps))
     inputs = [x, h0, *weights, *([attention] if attends else []), dy]
-    found = run(cases, "gru", inputs, int(attends), steps, batch, size, out, int(full), int(after), *order, ";")
+    found = run(cases, "gru", inputs, int(attends), separate, steps, batch, size, out, int(full), int(after), *order, ";")
     x, h0, w, u, b, a = leaves = tensors([x, h0, *weights, attention])
     reset, update, candidate = (list(order).index(g) for g in range(3))
     b_in, b_state = (b[:, 0], b[:, 1]) if after else (b, torch.zeros_like(b))

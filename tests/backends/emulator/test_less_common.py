@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from emulated_numbers import as_text, compare_arrays, drawn, results
@@ -320,6 +321,37 @@ def test_rows_of_blocks_have_the_softmax_of_their_dense_rows(cases, seed):
     compare_arrays(found, expected, half=bool(half))
 
 
+def test_reductions_over_more_tiles_than_one_can_receive_from_have_three_stages(cases):
+    rng = np.random.default_rng(5)
+    t, out = drawn(rng, 2, 3100), drawn(rng, 2)
+    t[0] = np.minimum(t[0], 3.25)
+    t[1, 1700] = 4
+    exact = t.astype(np.float64)
+    found = run(cases, "manyTiles", [t, out], 3100)
+    np.testing.assert_allclose(found["sum"], exact.sum(1), atol=1e-3)
+    np.testing.assert_allclose(found["squares"], (exact**2).sum(1), rtol=1e-5)
+    np.testing.assert_allclose(found["log"], np.logaddexp.reduce(exact, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found["updated"], out + 0.5 * exact.sum(1), atol=1e-3)
+    assert found["any"].tolist() == [0, 1]
+    # 36 bytes for each of about sqrt(2944) partial sums, not for each of 2944
+    assert int(cases.run("less_common", "codeToReceive")) <= 2 * 36 * 55
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quarters_are_cast_in_a_compute_set_of_the_program(cases, seed):
+    rng = np.random.default_rng(seed)
+    half, wide = seed % 2, seed // 2 % 2
+    scale = int(rng.integers(-3, 1 if half else 4))  # results fit into a half
+    x = drawn(rng, 40, scale=float(rng.choice([0.01, 1, 1000]))).astype(np.float16 if half else np.float32)
+    x[:2] = 0, 60000
+    form = ml_dtypes.float8_e5m2fnuz if wide else ml_dtypes.float8_e4m3fnuz
+    largest = float(ml_dtypes.finfo(form).max)
+    expected = np.clip(x.astype(np.float64) * 2.0**-scale, -largest, largest).astype(form)
+    found = run(cases, "quarters", [x], half, wide, scale + 3, 40)
+    assert found["bits"].astype(np.uint8).tolist() == expected.view(np.uint8).tolist()
+    np.testing.assert_allclose(found["back"], expected.astype(np.float64) * 2.0**scale, rtol=1e-8)  # printed with nine digits
+
+
 def test_a_cast_to_half_is_accurate_within_a_part_of_the_value(cases):
     values = np.array([0.1, 1e5, 0.5, 0, 1e-7], np.float32)
     printed = cases.run("less_common", "accuracy", stdin=as_text([values])).splitlines()
@@ -332,5 +364,5 @@ def test_a_cast_to_half_is_accurate_within_a_part_of_the_value(cases):
 def test_operations_plans_and_options_have_their_documented_names(cases):
     assert cases.run("less_common", "names").splitlines() == [
         "GELU_ERF SHIFT_LEFT SELECT", "Square Add Reduce<float,popops::Operation::LOG_ADD>", "1000", "TRAINING_FWD 4 5 6",
-        "TRAINING_BWD 4 6 5", "TRAINING_WU 5 4 6", "2 convolutions", "poplar::invalid_option: convolution: no option 'parts'",
+        "TRAINING_BWD 4 6 5", "TRAINING_WU 5 4 6", "2 convolutions", "2.5e+09112", "poplar::invalid_option: convolution: no option 'parts'",
     ]  # fmt: skip

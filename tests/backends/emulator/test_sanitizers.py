@@ -10,8 +10,8 @@ from sanitizers import SANITIZERS
 
 HERE = Path(__file__).parent
 PROGRAMS = (
-    "test_layers.py::test_lstm_and_its_gradients[1]",
-    "test_layers.py::test_gru_and_its_gradients[3]",
+    "test_layers.py::test_lstm_and_its_gradients[1-1]",
+    "test_layers.py::test_gru_and_its_gradients[3-0]",
     "test_layers.py::test_a_recurrence_with_a_cell_of_the_program[1]",
     "test_layers.py::test_ctc_loss_and_its_gradient[1]",
     "test_layers.py::test_beam_search_with_room_for_all_finds_the_likeliest_labels[1]",

@@ -6,7 +6,7 @@ from half_projects import CASES, dyadic, predicted_and_emulated, project
 from poplar_projects import BATCH, STEPS, Project, machine, spiking
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.backends.runtime.initial import initial_values
+from snnc.backends.runtime.initial import initial_states
 from snnc.compiler.losses.weight_rounding import nearest
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.mapper import make_plan
@@ -72,7 +72,7 @@ def test_a_run_begins_with_rounded_states_and_stores_half_the_bytes(tmp_path):
     inputs, _ = case.data()
     random = np.random.default_rng(5)
     given = {f"{p.label}.{p.kernel.labels['s0']}": random.normal(size=(BATCH, *p.shape)) for p in case.program.populations}
-    initial = initial_values(case.program, given, BATCH)
+    initial = initial_states(case.program, given, BATCH)
     assert all((nearest(value) == value).all() for value in initial.values())
     engine, reference = case.open(), case.reference()
     records, wanted = engine.forward(inputs, initial), reference.forward(inputs, initial)

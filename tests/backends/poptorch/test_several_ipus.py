@@ -63,7 +63,7 @@ def test_the_script_trains_in_sharded_execution_and_refuses_a_pipeline():
             _, loss = trained(*tensors(case, inputs), torch.from_numpy(labels))
             assert float(loss) == pytest.approx(reference.train_batch(inputs, labels, case.program.optimizer.lr), rel=1e-5), step
         alone = poptorch.inferenceModel(network.SpikingNetwork(), options)
-        with pytest.raises(poptorch.Error, match="the tiles of 2"):
+        with pytest.raises(poptorch.Error, match="its custom operation needs 2"):
             alone(*tensors(case, inputs))
 
 

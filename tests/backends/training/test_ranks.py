@@ -68,7 +68,6 @@ def part(found, name):
 
 
 @pytest.mark.wide
-@pytest.mark.wide
 @pytest.mark.parametrize("name", CASES)
 def test_processes_train_as_one_that_sees_whole_batches(trained, name):
     values, losses = fitted(name, **{"accumulate": 1})
@@ -83,7 +82,6 @@ def test_processes_train_as_one_that_sees_whole_batches(trained, name):
         np.testing.assert_allclose(first[label], value, atol=2e-6, rtol=2e-5, err_msg=label)
 
 
-@pytest.mark.wide
 @pytest.mark.wide
 def test_the_same_processes_give_the_same_bits_again(trained):
     first = trained[0][0]

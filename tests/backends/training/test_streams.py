@@ -113,7 +113,7 @@ def test_what_gives_nothing_in_a_later_epoch_is_refused_there(session, data):
     ("batches", "says"),
     [
         (lambda x, y: [(x, y), x], "SNNC-E570: batch 1 is a ndarray; a batch is a pair"),
-        (lambda x, y: [(x, y, y)], "SNNC-E570: batch 0 is 3 things"),
+        (lambda x, y: [(x, y, y)], "SNNC-E570: batch 0 is a tuple of 3 items"),
         (lambda x, y: iter([None]), "SNNC-E570: batch 0 is a NoneType"),
         (lambda x, y: [(x, y + 3)], "SNNC-E506"),
         (lambda x, y: [(x, y * 1.0)], "SNNC-E504"),

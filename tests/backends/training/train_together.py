@@ -13,6 +13,7 @@ from pathlib import Path
 import host_flags  # noqa: F401 - before anything is built
 import numpy as np
 from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
+from wide import WIDE
 
 import snnc
 from snnc.backends.runtime.errors import RanksDifferError
@@ -88,8 +89,8 @@ def watched(folder):
         yield from session.state_dict().items()
 
 
-def main():
-    folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
+def wide_parts(folder, rank):
+    """What only the wide tests read."""
     found = {}
     for name in CASES:
         # What rank 1 begins with is not what counts.
@@ -102,8 +103,13 @@ def main():
     found |= {f"stopped/{label}": value for label, value in stopped(rank, folder / "stopped.safetensors")}
     whole, _ = fitted("learned neurons", epochs=3)
     found |= {f"whole/{label}": value for label, value in whole.items()}
+    return found | {f"refused/{what}": np.array(said) for what, said in others(rank)}
+
+
+def main():
+    folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
+    found = wide_parts(folder, rank) if os.environ.get(WIDE) else {}
     found |= {f"watched/{what}": value for what, value in watched(folder)}
-    found |= {f"refused/{what}": np.array(said) for what, said in others(rank)}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         data = folder / "data.npz"
         assert run_command(["train", str(folder / "together"), "--data", str(data), "--epochs", "2"]) == 0

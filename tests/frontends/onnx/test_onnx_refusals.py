@@ -44,7 +44,7 @@ CASES = {
     "operands": ("Einsum", ("x",), {"equation": "ab,bc->ac"}, E.MalformedGraphError, "has 2 operands, but the node has 1"),
     "letters": ("Einsum", ("x",), {"equation": "ab->a"}, E.MalformedGraphError, "does not fit operands"),
     "factors": ("Einsum", ("x", "x", "x"), {"equation": "abc,abc,abc->abc"}, E.UnsupportedOperatorError, "multiplies 3 values"),
-    "sizes": ("Einsum", ("x", np.ones((2, 3))), {"equation": "abc,ac->b"}, E.ShapeError, "the axis 'a' has 4 and 2"),
+    "sizes": ("Einsum", ("x", np.ones((2, 3))), {"equation": "abc,ac->b"}, E.ShapeError, "the axis 'a' has 4 entries, but also 2"),
     "product of data": ("MatMul", ("x", "x"), {}, E.UnsupportedOperatorError, "constant matrix"),
     "bias": ("Gemm", ("flat", np.ones((3, 2)), np.ones(3)), {}, E.ShapeError, "a bias of shape"),
     "product over time": ("Gemm", (np.ones((8, 8)), "flat"), {}, E.UnsupportedOperatorError, "from the left"),

@@ -1,4 +1,4 @@
-"""Learning curves of the neuron models."""
+"""Figure: learning curves of the neuron models."""
 
 from __future__ import annotations
 

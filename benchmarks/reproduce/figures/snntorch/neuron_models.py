@@ -1,4 +1,4 @@
-"""Throughput of snnTorch's neuron models over the batch, MNIST 784-1000-10."""
+"""Figure: throughput of snnTorch's neuron models over the batch size, in networks of 784-1000-10 neurons for MNIST."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each model at each batch."""
+    """Return a row for each model and batch size."""
     return tuple(neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK if quick else BATCHES))
 
 

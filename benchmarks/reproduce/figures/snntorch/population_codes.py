@@ -1,4 +1,4 @@
-"""Population codes: accuracy and time of an update over T and the number of neurons per class."""
+"""Figures of population codes: accuracy and time of an update over the number of steps T and the number of neurons per class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time and memory of each neuron model and kind of recurrence, in float32 and float16."""
+"""Figures: time and memory of each neuron model and kind of recurrence, in float32 and float16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy at the end of training over the capacity."""
+"""Figure: accuracy at the end of training over the capacity, the largest share of a layer's neurons whose spikes are sent in a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput against the activity of the hidden layers, three of which fill one IPU."""
+"""Figure: throughput over the activity of three hidden layers that fill one IPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NET: Final = "nmnist-h3-a{:g}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a sparse row for each activity, rows of the published program, and rows of dense programs, whose time is the same for all."""
+    """Return rows of the sparse programs for each activity, and one row for each dense program, whose time does not depend on activity."""
     chosen = QUICK if quick else PERCENTS
     sparse = [plan_row(NET.format(p), strategy) for p in chosen for strategy in (SNNC, PUBLISHED)]
     return (*sparse, plan_row(NET.format(5), DENSE), gpu_row(NET.format(5)))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each strategy; those of programs without events are horizontal."""
+    """Return a line for each strategy; the lines of programs without events are horizontal."""
     places = [(p, NET.format(p)) for p in PERCENTS]
     ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
     bound = [dense_bound(net, p) for p, net in ends]

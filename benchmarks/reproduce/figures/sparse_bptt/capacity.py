@@ -1,4 +1,4 @@
-"""The capacity that training would need to drop no spike: the largest number of spikes of a layer in a step, by epoch."""
+"""Figure: the capacity that training would need to drop no spike, which is the largest number of spikes of a layer in a step, by epoch."""
 
 from __future__ import annotations
 

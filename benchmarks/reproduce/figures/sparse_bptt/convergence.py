@@ -1,4 +1,7 @@
-"""Accuracy after each epoch for each capacity, and with schedules of the second threshold on and off."""
+"""Figures: accuracy after each epoch for each capacity, and with and without a schedule of the second threshold.
+
+The second threshold is the lower end of the gradient window, in which neurons receive a gradient.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy over the number of hidden layers, dense and with a capacity."""
+"""Figure: accuracy over the number of hidden layers, dense and with a capacity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def depth_row(layers: int, percent: float | None, seeds: int) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each depth with each capacity."""
+    """Return a row for each depth and capacity."""
     layers, percents, seeds = (QUICK, QUICK_PERCENTS, QUICK_SEEDS) if quick else (LAYERS, PERCENTS, SEEDS)
     return tuple(depth_row(n, percent, seeds) for n in layers for percent in percents)
 

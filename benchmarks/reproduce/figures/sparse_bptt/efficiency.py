@@ -1,4 +1,4 @@
-"""Efficiency of weak and strong scaling, from the rows of these figures."""
+"""Figure: efficiency of weak and strong scaling, from the rows of the figures :mod:`scaling` and :mod:`strong_scaling`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling, strong_scalin
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of both figures."""
+    """Return the rows of the figures of weak and of strong scaling."""
     return (*scaling.rows(quick), *strong_scaling.rows(quick))
 
 
@@ -29,7 +29,7 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
-    """Return the first step time divided by each step time; in strong scaling, also divided by the ratio of the numbers of IPUs."""
+    """Return the first step time divided by each step time, in %; for strong scaling, also divided by the ratio of the numbers of IPUs."""
     known = [(x, float(step["step_ms"])) for x, step in steps if isinstance(step, dict) and step.get("fits")]
     if len(known) < 2:
         return []

@@ -1,4 +1,4 @@
-"""The 12 timings of the published log over layers and activities, with the predictions of snnc and of a model of the published program."""
+"""Figure: the 12 timings of the published log, and the predictions for snnc's program and for the published one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG: Final = "IPU, the paper's program (published log)"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the logged networks, mapped by snnc and by the model of the published program."""
+    """Return two rows for each logged network: mapped by snnc, and by the model of the published program."""
     nets = QUICK if quick else tuple(run.name for run in logged_runs())
     return tuple(plan_row(net, strategy) for net in nets for strategy in (SNNC, PUBLISHED))
 

@@ -1,4 +1,4 @@
-"""The memory of a whole IPU by kind of data."""
+"""Figure: the memory of a whole IPU by kind of data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUICK: Final = ("logged-h2-a1", "shd-n2-b3-a5", "shd-n8-b3-a5")
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of networks of both suites that fill one IPU."""
+    """Return a row for each network; each network fills one IPU."""
     return tuple(plan_row(net) for net in (QUICK if quick else NETS))
 
 

@@ -1,4 +1,4 @@
-"""Throughput over neurons per tile, one IPU filled."""
+"""Figure: throughput over the number of neurons per tile, in networks that fill one IPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STRATEGIES: Final = (SNNC, PUBLISHED, DENSE)
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each size by each strategy."""
+    """Return a row for each number of neurons per tile and each strategy."""
     return tuple(plan_row(NET.format(n), strategy) for n in (QUICK if quick else SIZES) for strategy in STRATEGIES)
 
 

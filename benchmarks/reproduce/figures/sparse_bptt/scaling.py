@@ -1,4 +1,4 @@
-"""Weak scaling: networks that grow with the number of IPUs, up to 188,284 neurons and 184 M weights on 16 IPUs, and on to 64."""
+"""Figure: weak scaling, with networks that grow with the number of IPUs, up to 64 IPUs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NET: Final = "shd-x{}-n{}-a5"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each number of IPUs at each number of neurons per tile; pods of 32 and 64 IPUs at two neurons per tile."""
+    """Return a row for each program, number of IPUs and number of neurons per tile; 32 and 64 IPUs only have two neurons per tile."""
     ipus, sizes = (QUICK, QUICK_SIZES) if quick else (IPUS, SIZES)
     chosen = [(x, n) for x in ipus for n in sizes] + [(x, POD_SIZE) for x in (PODS[1:] if quick else PODS)]
     return tuple(plan_row(NET.format(x, n), strategy) for x, n in chosen for strategy in (SNNC, PUBLISHED))

@@ -1,4 +1,4 @@
-"""Strong scaling: networks of a fixed size on an increasing number of IPUs."""
+"""Figure: strong scaling, with networks of a fixed size on an increasing number of IPUs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ QUICK: Final = {"shd-n8-b3-a5": (1, 4, 16)}
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the rows of each network on each of its numbers of IPUs."""
+    """Return a row for each network and number of IPUs."""
     return tuple(strong_row(net, x) for net, ipus in (QUICK if quick else NETS).items() for x in ipus)
 
 
 def strong_row(net: str, ipus: int) -> Row:
-    """Return the row of a network on a number of IPUs; for its own number it is the row that other figures use."""
+    """Return the row of a network on a number of IPUs; on its own number of IPUs, it shares the row with other figures."""
     return plan_row(net, SNNC, None if ipus == NETS[net][0] else ipus)
 
 

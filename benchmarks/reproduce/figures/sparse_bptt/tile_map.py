@@ -1,4 +1,4 @@
-"""The tile map of one IPU."""
+"""Figure: the tile map of one IPU."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 // What every case needs: a small machine, errors as text, vectors in and out.
-#pragma once
+#ifndef SNNC_CASE_HPP
+#define SNNC_CASE_HPP
 
 #include <poplar/DeviceManager.hpp>
 #include <poplar/Engine.hpp>
@@ -68,3 +69,5 @@ inline int runScenario(const Scenarios &scenarios, int argc, char **argv) {
   }
   return 0;
 }
+
+#endif

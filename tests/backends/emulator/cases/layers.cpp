@@ -22,6 +22,7 @@ namespace {
 void lstm() {
   World w;
   const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), last = number();
+  const bool separate = number();
   popnn::lstm::LstmParams params(FLOAT, batch, steps, {in, out}, number() ? popnn::NonLinearityType::RELU : popnn::NonLinearityType::TANH);
   params.outputFullSequence = full;
   params.cellOrder.clear();
@@ -41,8 +42,14 @@ void lstm() {
   if (last)
     dLast = {w.input({batch, out}), w.input({batch, out})};
   popnn::lstm::LstmWeights d;
-  const popnn::lstm::LstmState dInit =
-      popnn::lstm::lstmBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, last ? &dLast : nullptr, &dx, d, "bwd");
+  popnn::lstm::LstmState dInit;
+  if (separate) {
+    Tensor between;
+    dInit = popnn::lstm::lstmBwd(w.graph, params, w.prog, init, kept, weights, x, y, dy, last ? &dLast : nullptr, &dx, &between, "bwd");
+    d = popnn::lstm::lstmWU(w.graph, params, w.prog, init, kept, between, weights, x, y, "wu");
+  } else {
+    dInit = popnn::lstm::lstmBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, last ? &dLast : nullptr, &dx, d, "bwd");
+  }
   w.show("dx", dx);
   w.show("dh", dInit.output);
   w.show("dc", dInit.cellState);
@@ -96,7 +103,7 @@ void recurrence() {
 /// With attention where the first argument says so.
 void gru() {
   World w;
-  const bool attends = number();
+  const bool attends = number(), separate = number();
   const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), after = number();
   popnn::gru::GruParams params(FLOAT, batch, steps, {in, out});
   params.outputFullSequence = full;
@@ -117,12 +124,22 @@ void gru() {
   w.show("y", y);
   const Tensor dy = w.input(y.shape());
   popnn::gru::GruWeights d;
-  if (attends) {
-    w.show("dh", popnn::gru::auGruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, a, &da, "bwd", {}, nullptr));
-    w.show("da", da);
+  using namespace popnn::gru;
+  Tensor dh, between;
+  if (attends && separate) {
+    dh = auGruBwd(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, &between, a, &da, "bwd");
+    d = auGruWU(w.graph, params, w.prog, init, kept, between, weights, x, y, "wu");
+  } else if (attends) {
+    dh = auGruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, a, &da, "bwd", {}, nullptr);
+  } else if (separate) {
+    dh = gruBwd(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, &between, "bwd");
+    d = gruWU(w.graph, params, w.prog, init, kept, between, weights, x, y, "wu");
   } else {
-    w.show("dh", popnn::gru::gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr));
+    dh = gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr);
   }
+  w.show("dh", dh);
+  if (attends)
+    w.show("da", da);
   w.show("dx", dx);
   w.show("dW", d.inputWeights);
   w.show("dU", d.outputWeights);

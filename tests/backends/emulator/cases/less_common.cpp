@@ -1,6 +1,7 @@
 // Functions of PopLibs that few programs call: inputs are read from stdin, results are printed by name.
 #include "numbers.hpp"
 
+#include <poplar/MetadataCreation.hpp>
 #include <poplin/ConvPreplan.hpp>
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
@@ -16,6 +17,7 @@
 #include <popops/ExprOpUtils.hpp>
 #include <popops/NormaliseImage.hpp>
 #include <popops/OperationDefUtil.hpp>
+#include <popops/Reduce.hpp>
 #include <popops/SequenceSlice.hpp>
 #include <popops/SplineBasis.hpp>
 #include <popops/SplineWeighting.hpp>
@@ -275,6 +277,58 @@ void blockSoftmax() {
   w.run();
 }
 
+/// Reductions of rows whose elements lie one by one on thousands of tiles.
+void manyTiles() {
+  World w(FLOAT, 2, 1472);
+  const std::size_t n = number();
+  const Tensor from = w.input({2, n}), t = w.graph.clone(from, "spread"), out = w.input({2});
+  for (std::size_t i = 0; i < n; ++i)
+    w.graph.setTileMapping(t.slice(i, i + 1, 1), unsigned(7 * i % 2944));
+  w.prog.add(Copy(from, t));
+  using popops::Operation;
+  for (const auto &[name, op] : std::vector<std::pair<std::string, Operation>>{{"sum", Operation::ADD}, {"squares", Operation::SQUARE_ADD}, {"log", Operation::LOG_ADD}})
+    w.show(name, popops::reduce(w.graph, t, {1}, op, w.prog));
+  const Tensor scale = w.graph.addConstant(FLOAT, {}, 0.5f);
+  w.graph.setTileMapping(scale, 0);
+  popops::reduceWithOutput(w.graph, t, out, {1}, popops::ReduceParams(Operation::ADD, true, scale), w.prog);
+  w.show("updated", out);
+  w.show("any", popops::reduce(w.graph, popops::gt(w.graph, t, 3.5f, w.prog), {1}, Operation::LOGICAL_OR, w.prog));
+  w.run();
+}
+
+/// The largest code that a tile needs to receive data, in a reduction over all tiles of two IPUs.
+void codeToReceive() {
+  World w(FLOAT, 2, 1472);
+  const Tensor t = w.graph.addVariable(FLOAT, {2944, 3}, "t");
+  for (unsigned tile = 0; tile < 2944; ++tile)
+    w.graph.setTileMapping(t[tile], tile);
+  popops::reduce(w.graph, t, {0, 1}, popops::Operation::ADD, w.prog);
+  Engine engine(w.graph, w.prog);
+  std::size_t most = 0;
+  const EmulatorProfile profile = engine.getEmulatorProfile();
+  for (const TileMemory &tile : profile.memory)
+    most = std::max<std::size_t>(most, tile.exchangeCode);
+  std::cout << most << "\n";
+}
+
+/// The bits of quarters that one compute set casts.
+void quarters() {
+  World w(chosenType());
+  const auto format = number() ? QuarterMetadata::Format::F152 : QuarterMetadata::Format::F143;
+  const std::int8_t scale = std::int8_t(int(number()) - 3);
+  const std::size_t n = number();
+  const Tensor x = w.input({n}), metadata = createConstantMetadataTensor(w.graph, format, scale);
+  const ComputeSet set = w.graph.addComputeSet("casts");
+  const Tensor narrow = popops::cast(w.graph, x, QUARTER, metadata, set, "narrow");
+  w.prog.add(Execute(set));
+  const ComputeSet later = w.graph.addComputeSet("back");
+  const Tensor back = popops::cast(w.graph, narrow, w.type, later, "back");
+  w.prog.add(Execute(later));
+  w.show("bits", narrow.reinterpret(UNSIGNED_CHAR));
+  w.show("back", back);
+  w.run();
+}
+
 void accuracy() {
   World w;
   const Tensor values = w.input({5});
@@ -306,6 +360,13 @@ void names() {
       std::make_tuple(&target, params, &options), std::make_tuple(&target, other, &options), std::make_tuple(&target, params, &options)};
   poplin::preplan(convolutions, {std::make_tuple(&target, plans[0].first, &options)}, cache);
   std::cout << convolutions.size() << " convolutions\n";
+  IPUModel linked;
+  linked.numIPUs = 2;
+  linked.globalExchangeConstraints.emplace_back(2.5e9, std::vector<GlobalExchangeFlow>{{0, 1}, {1, 0}});
+  const IPUModel copied(linked);
+  const GlobalExchangeConstraint &kept = copied.globalExchangeConstraints.back();
+  std::cout << kept.bandwidth << (kept.flows[0] == GlobalExchangeFlow(0, 1)) << (kept.flows[0] != kept.flows[1])
+            << linked.createDevice().getTarget().getNumIPUs() << "\n";
   poplin::matmulValidateOptions({{"partialsType", "half"}});
   poplin::convolutionValidateOptions({{"parts", "half"}});
 }
@@ -326,6 +387,9 @@ int main(int argc, char **argv) {
                      {"slices", slices},
                      {"regions", regions},
                      {"blockSoftmax", blockSoftmax},
+                     {"manyTiles", manyTiles},
+                     {"codeToReceive", codeToReceive},
+                     {"quarters", quarters},
                      {"accuracy", accuracy},
                      {"names", names}},
                     argc, argv);

@@ -35,14 +35,14 @@ template <class T = std::size_t> std::vector<T> numbers() {
 }
 
 struct World {
-  Device device = smallDevice(1, 5);
+  Device device;
   Graph graph{device};
   Sequence prog;
   Type type;
   std::vector<std::pair<std::string, std::vector<float>>> written;
   std::vector<std::pair<std::string, Tensor>> shown;
 
-  explicit World(Type t = FLOAT) : type(t) {
+  explicit World(Type t = FLOAT, unsigned ipus = 1, unsigned tiles = 5) : device(smallDevice(ipus, tiles)), type(t) {
     popops::addCodelets(graph);
     poplin::addCodelets(graph);
     popnn::addCodelets(graph);
