@@ -125,6 +125,8 @@ class PoplarNetwork:
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Buffer -> initial capacity and random key, for limits that a run may change."""
+    operation: bool = False
+    """Whether the program is an operation in the graph of another framework: no host sets values, reads results or selects passes."""
 
     @property
     def training(self) -> bool:

@@ -97,11 +97,11 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the variables, copies and updates of all parameters."""
-    if repeats(net):
+    if repeats(net) and not net.operation:
         assembly.tensors.append("add_passes();")
     between = set_in_passes(net)
     for placed in placed_parameters(net):
-        _variables(assembly, placed, copied=placed.name not in between)
+        _variables(net, assembly, placed, copied=placed.name not in between)
         if placed.learned:
             _gradient(net, assembly, placed)
             _update(net, assembly, placed)
@@ -116,7 +116,7 @@ def _shape(placed: PlacedParameter) -> str:
     return "{" + ", ".join(map(str, placed.shape)) + "}"
 
 
-def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
+def _variables(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> None:
     """Declare a parameter, the copies for its readers, and the tensor that the host sees."""
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
@@ -127,7 +127,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter, *, copied: bool) -> 
         whole = name
     else:
         assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
-        if placed.learned:
+        if placed.learned and not net.operation:  # an operation receives the parameters of all replicas
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
     if not copied:

@@ -144,7 +144,8 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     if name in net.limits:
         limit = assembly.relay_numbers(relays, "FLOAT", f"{name}_limit", 2)
         order = f"repeated(2, {limit}.all.numElements())"
-        assembly.tensors.append(f'tensor("{name}_limit", SNNC_SETTING, {{2}}, {limit}.all, {order}, true);')
+        role = "PARAMETER" if net.operation else "SETTING"
+        assembly.tensor(role, f"{name}_limit", "{2}", f"{limit}.all", order, True)
     _counter(net, assembly, relays, f"{name}_dropped", f"{name}_dropped")
 
 

@@ -65,8 +65,11 @@ class Setting:
     """Settings shared by the runs of a table."""
 
     epochs: int = 10
-    pressure: float = 3.0
-    """Number that, divided by the capacity as a share of the neurons, is the factor of the regulariser."""
+    pressure: float | tuple[float, ...] = 3.0
+    """The factor of the regulariser of a hidden layer is this number, divided by the capacity as a share of the neurons.
+
+    One number for all layers, or one for each.
+    """
     rate: str = "0.001"
     """Learning rate: a number or a schedule."""
     validation: bool = False
@@ -116,6 +119,11 @@ def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> sn
     return net
 
 
+def pressures_of(setting: Setting) -> tuple[float, ...]:
+    """Return the pressure of each hidden layer."""
+    return setting.pressure if isinstance(setting.pressure, tuple) else (setting.pressure,) * len(HIDDEN)
+
+
 def shares_of(share: float, setting: Setting) -> dict[str, float]:
     """Return the capacity of each hidden layer, as a share of its neurons."""
     each = share * sum(setting.widths) / len(setting.widths)
@@ -133,8 +141,8 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
         shares = shares_of(share, setting)
         capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
         limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
-        for name, own in shares.items():
-            loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
+        for (name, own), pressure in zip(shares.items(), pressures_of(setting), strict=True):
+            loss = loss + (pressure / own) * snnc.losses.Upper(own, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     weights: list[dict[str, np.ndarray]] = []
@@ -175,7 +183,12 @@ def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
 
 def setting_of(stored: dict[str, Any]) -> Setting:
     """Read the setting of a stored run."""
-    return replace(Setting(**stored), widths=tuple(stored.get("widths", Setting.widths)))
+    pressure = stored.get("pressure", Setting.pressure)
+    return replace(
+        Setting(**stored),
+        widths=tuple(stored.get("widths", Setting.widths)),
+        pressure=tuple(pressure) if isinstance(pressure, list) else pressure,
+    )
 
 
 def drawn(curves: dict[str, np.ndarray]) -> str:
@@ -209,7 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
+    parser.add_argument("--pressure", type=float, nargs="+", default=[3.0], help="factor of the bound times the share: one, or one a layer")
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
@@ -222,8 +235,11 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
     widths = tuple(chosen.widths)
+    if len(chosen.pressure) not in (1, len(HIDDEN)):
+        parser.error(f"--pressure takes 1 or {len(HIDDEN)} numbers, not {len(chosen.pressure)}")
+    pressure = tuple(chosen.pressure) if len(chosen.pressure) > 1 else chosen.pressure[0]
     setting = Setting(
-        chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
+        chosen.epochs, pressure, chosen.rate, chosen.validation, widths, chosen.samples, chosen.balanced, chosen.average
     )
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
