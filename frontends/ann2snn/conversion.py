@@ -86,5 +86,5 @@ def _notes(graph: Graph, layers: tuple[ReluLayer, ...]) -> list[str]:
         "threshold 1 that start at 1/2. Inputs and biases are constant currents, the same at every step; outputs are means over the steps."
     ]
     if any(o.kind == "max" for _, o in graph.of_type(Pool, Reduce)):
-        notes.append("Maximum pooling takes the largest number of spikes so far, which is exact for rates.")
+        notes.append("Maximum pooling compares numbers of spikes so far, so that its rate is the largest rate of its inputs.")
     return notes

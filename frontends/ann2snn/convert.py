@@ -15,7 +15,8 @@ Add, Concat                        the scale of the nodes that read it; operands
                                    by a factor
 =================================  ==========================================================================
 
-So edges from populations carry binary spikes, all thresholds are 1, and biases are constant currents.
+If the nodes that read a node have different scales, its scale is 1. Edges from populations carry binary spikes, all thresholds are 1, and
+biases are constant currents.
 """
 
 from __future__ import annotations

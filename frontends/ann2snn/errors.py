@@ -42,4 +42,4 @@ class ConversionOptionError(Ann2SnnError, code="SNNC-E258"):
 
 
 class BatchAxisError(Ann2SnnError, code="SNNC-E259"):
-    """The file's first axis is not the sample axis, samples are mixed, or a size other than their number is open."""
+    """The samples are not on the first axis of every value, or another axis of an input has no fixed size."""

@@ -20,7 +20,7 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS
 
 FINAL: Final = ("Softmax", "LogSoftmax")
-"""Operators that are dropped at the end, because they preserve the order of the classes."""
+"""Operators that are dropped at the end of the network, because they preserve the order of the classes."""
 _LAYERS: Final = frozenset(
     {
         *("Gemm", "MatMul", "Conv", "BatchNormalization", "Relu", "Clip", "Max", "Min", "Identity", "Dropout", "Cast", "CastLike"),

@@ -16,7 +16,7 @@ from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 _MOST: Final = 2**26
-"""Maximum number of activations stored at a time, over all layers."""
+"""Maximum number of activations measured, over all layers and samples."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:

@@ -178,7 +178,7 @@ def _check_classes(softmax: Node, where: str) -> None:
 
 @dataclass
 class _ReluGraphBuilder:
-    """A graph under construction; each node of the file becomes one operation.
+    """A graph under construction; each node of the file becomes one operation, some with an additional Scale or Reshape.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
 
 
 def split(samples: Samples) -> tuple[Samples, Samples]:
-    """Return the samples for balancing and for measuring, alternately, so that samples sorted by class do no harm."""
+    """Return every second sample for balancing and the others for measuring, so that samples sorted by class reach both."""
     if len(samples) < 2:
         same = samples.chosen(slice(None), "the only sample")
         return same, same

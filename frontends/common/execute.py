@@ -1,4 +1,4 @@
-"""Run an imported graph in NumPy, step by step, to compare it with its source file."""
+"""Run a graph in NumPy, step by step, for example to compare it with the file from which it was imported."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class GraphRunner:
     Parameters
     ----------
     graph
-        The imported graph.
+        The graph.
     batch
         Number of samples.
     given
-        Values of the graph's state inputs, [batch, …].
+        Values of the graph's state inputs by name, [batch, …].
     """
 
     def __init__(self, graph: Graph, batch: int, given: Mapping[str, Array]) -> None:

@@ -99,7 +99,7 @@ _NODES: Final = 2_048
 _EDGES: Final = 4_096
 _INCOMING: Final = 1_024
 _WINDOW: Final = 65_536
-"""Limits on nodes, edges, edges into one node, and a window's settings; they bound the time for checking a graph."""
+"""Maximum numbers of nodes, edges and edges into one node, and maximum setting of a window; they bound the time for checking a graph."""
 
 
 @dataclass(frozen=True, eq=False)

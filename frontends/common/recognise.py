@@ -17,9 +17,9 @@ from snnc.frontends.common.response import NotLinearError, Oracle, Response, clo
 _CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
 """Equations of a leaky integrator with a synaptic current."""
 _NO_DRIVE: Final = 1e-6
-"""Constant current up to which a neuron counts as having none."""
+"""Magnitude up to which a constant current, or the effect of an initial state, counts as 0."""
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
-"""Patterns of spikes for the :class:`Oracle` that compares two neurons."""
+"""Patterns of spikes for which two neurons are compared; see :class:`Oracle`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class Facts:
     drive
         Constant added to the current at every step.
     threshold
-        Membrane potential above which the neuron fires; None for integrators.
+        Threshold of the membrane potential; None for integrators.
     compare
-        ">" or ">=".
+        ">" if the neuron fires only above its threshold, ">=" if it also fires at it.
     reset
         "subtract", "zero", "value" or "none".
     reset_delay
@@ -137,7 +137,7 @@ def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
 
 
 def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
-    """Yield library neurons with this impulse response and threshold, one per kind of reset."""
+    """Yield library neurons with this impulse response and threshold, for all kinds of reset."""
     orders = _orders(impulse)
     if orders is None:
         yield from _alpha(impulse, threshold, strict)

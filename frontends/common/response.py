@@ -36,8 +36,8 @@ class NotLinearError(Exception):
 class Oracle:
     """Decides whether a neuron spikes.
 
-    Each new argument of the spike function gets the next bit of `pattern`, and keeps it in later calls. Only an argument that depends on
-    no input current is compared with 0.
+    Each new argument of the spike function gets the next bit of `pattern`, and keeps it in later calls. An argument that depends on no
+    input current is compared with 0 instead.
     """
 
     pattern: int
@@ -71,7 +71,8 @@ class Response:
 def close(a: Form, b: Form) -> bool:
     """Return whether two forms are equal up to rounding.
 
-    Equivalent to ``numpy.allclose``, which is ten times slower for forms of a few neurons; reading a file makes hundreds of comparisons.
+    The absolute tolerance grows with the largest entry of `b` above 1. ``numpy.allclose`` is ten times slower for forms of a few neurons,
+    and reading a file makes hundreds of comparisons.
     """
     sizes = np.abs(b)
     largest = float(sizes.max(initial=0.0))

@@ -66,7 +66,7 @@ def _taps(
 ) -> Iterator[Array]:
     """Yield, for each kernel position, the values that all windows read there."""
     size = x.shape[first:]
-    # Values after the end of each dimension that the last window reads.
+    # Number of padded values after the end of each dimension that the last window reads.
     extra = [
         max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)
         for c, s, k, d, n, (a, _) in zip(found, stride, kernel, dilation, size, padding, strict=True)

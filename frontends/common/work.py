@@ -25,7 +25,8 @@ def far_more_work(described: int, nodes: int) -> bool:
 def work_of(graph: Graph, ports: PortMap) -> int:
     """Return the operations of one step for one sample.
 
-    Layers with weights count multiplications, populations the function calls of their equations, and all other nodes their values.
+    Layers with weights count the multiplications of dense weights, poolings the values of all windows, populations their values and the
+    function calls of their equations, and other nodes their values.
     """
     values = Counter[str]()
     for (name, _), port in ports.items():

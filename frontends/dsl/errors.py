@@ -10,23 +10,23 @@ class ForeignNodeError(SnncError, code="SNNC-E110"):
 
 
 class ConnectionShapeError(SnncError, code="SNNC-E111"):
-    """The sizes of a connection's two ends do not fit its weights."""
+    """The shapes of a connection's source, target and weights do not fit, its number of outputs is unknown, or it has too many weights."""
 
 
 class InitialiserError(SnncError, code="SNNC-E112"):
-    """A weight, bias or initialiser cannot be used."""
+    """A weight, bias, initialiser or seed cannot be used."""
 
 
 class SequenceError(SnncError, code="SNNC-E113"):
-    """The parts of a Sequential are in an invalid order."""
+    """The layers of a Sequential are in an invalid order, one is not a layer, or one does not define its number of outputs."""
 
 
 class PopulationOptionError(SnncError, code="SNNC-E114"):
-    """A population sets a parameter or state that its neuron model lacks, or gives it the wrong shape."""
+    """A population's model is invalid or lacks a named parameter, state or output; or a value is not finite or has the wrong shape."""
 
 
 class NetworkShapeError(SnncError, code="SNNC-E115"):
-    """The shape of an input or population is not one or more positive integers."""
+    """The shape of an input or population is not one or more positive integers, or the shapes of joined nodes differ."""
 
 
 class EmptyNetworkError(SnncError, code="SNNC-E116"):
@@ -46,7 +46,7 @@ class SynapticDelayError(SnncError, code="SNNC-E119"):
 
 
 class SparseMatrixError(SnncError, code="SNNC-E120"):
-    """A sparse connection has no entries, or not exactly one of a matrix, a density and a number of sources."""
+    """A sparse connection does not have exactly one valid matrix, density or fan-in, or it has no entries."""
 
 
 class ViewError(SnncError, code="SNNC-E121"):

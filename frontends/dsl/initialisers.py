@@ -12,10 +12,10 @@ from snnc.compiler.ir.graph import Array, Shape
 
 
 class Fans(NamedTuple):
-    """Number of incoming and outgoing weights of a neuron.
+    """Numbers of incoming and outgoing weights of a neuron.
 
-    As in PyTorch, they are input and output channels times the kernel size for a convolution; for a sparse connection they are the mean
-    number of entries in a row and in a column.
+    For a convolution, they are the number of input channels of one group, and of all output channels, times the size of the kernel, as in
+    PyTorch. For a sparse connection, they are the mean number of entries in a row and in a column.
     """
 
     fan_in: float
@@ -130,7 +130,7 @@ class XavierUniform:
 
 @dataclass(frozen=True)
 class XavierNormal:
-    """Normal with standard deviation gain·sqrt(2 / (fan_in + fan_out)): the variance of :class:`XavierUniform`."""
+    """Normal with standard deviation gain·sqrt(2 / (fan_in + fan_out)), which results in the variance of :class:`XavierUniform`."""
 
     gain: float = 1.0
 
@@ -141,7 +141,7 @@ class XavierNormal:
 
 @dataclass(frozen=True)
 class KaimingUniform:
-    """Uniform in ±gain·sqrt(3 / fan): the variance of :class:`KaimingNormal`."""
+    """Uniform in ±gain·sqrt(3 / fan), with the variance of :class:`KaimingNormal`; `mode` selects the fan."""
 
     gain: float = math.sqrt(2.0)
     mode: Literal["fan_in", "fan_out"] = "fan_in"
@@ -154,7 +154,7 @@ class KaimingUniform:
 
 @dataclass(frozen=True)
 class KaimingNormal:
-    """Normal with standard deviation gain / sqrt(fan).
+    """Normal with standard deviation gain / sqrt(fan); `mode` selects the fan.
 
     He, Zhang, Ren and Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet classification", 2015,
     equations 10 (fan_in) and 14 (fan_out); the default gain sqrt(2) is for ReLU.
@@ -170,12 +170,12 @@ class KaimingNormal:
 
 @dataclass(frozen=True)
 class Orthogonal:
-    """Matrix whose rows are orthogonal and have length `gain`; with more rows than columns, its columns.
+    """Matrix whose rows are orthogonal and have length `gain`; if it has more rows than columns, this holds for its columns.
 
     All axes after the first are flattened to columns. Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of
-    learning in deep linear neural networks", 2014. The matrix is Q of the QR decomposition of a normal matrix, with signs that make the
-    diagonal of R positive; it is uniformly distributed (Mezzadri, "How to generate random matrices from the classical compact groups",
-    2007).
+    learning in deep linear neural networks", 2014. The matrix is `gain` times Q of the QR decomposition of a matrix of
+    normal random numbers, with signs that make the diagonal of R positive. Q is uniformly distributed (Mezzadri,
+    "How to generate random matrices from the classical compact groups", 2007).
     """
 
     gain: float = 1.0

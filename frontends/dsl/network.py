@@ -88,7 +88,7 @@ class Network:
         Parameters
         ----------
         shape
-            Shape of one sample's neurons.
+            Shape of the population, without samples and steps.
         model
             A model such as ``snnc.LIF(...)``, or ``snnc.Neuron(...)``.
         name
@@ -162,7 +162,7 @@ class Network:
         source
             A node of this network.
         connection
-            A connection, or several in sequence; each must define its number of neurons (``Dense(100)``).
+            A connection, or several in sequence; each must define the shape of its result (``Dense(100)`` does, ``Dense()`` does not).
 
         Raises
         ------
@@ -203,17 +203,18 @@ class Network:
         Parameters
         ----------
         source, target
-            Inputs, populations, parts of these (``hidden[:80]``) and groups of this network; an input cannot be a `target`.
+            Inputs, populations, parts of these (``hidden[:80]``) or groups of this network; an input cannot be a `target`.
         connection
-            ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``Flatten``, or a list of
-            these, applied in order.
+            ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``BatchNorm``,
+            ``Flatten``, or a list of these, applied in order.
         delay
             Steps between the source's value and its use; every cycle needs a delay of at least 1 in total.
         source_port, target_port
             Output or state of the source, and input of the target; by default the first.
         name
             Name of the stored weights; by default ``"<source>_to_<target>"``. For a list of connections, the kind of each is appended
-            (``"input_to_hidden_conv"``). Weights with individual delays are stored by delay and numbered, shortest delay first.
+            (``"input_to_hidden_conv"``). Weights with individual delays are stored separately for each delay and numbered,
+            shortest delay first.
 
         Raises
         ------
@@ -325,9 +326,9 @@ class Network:
         node
             A population, a part of one (``hidden[:10]``), or a group.
         port
-            Its output or state (``"v"``); by default the first.
+            Output or state of the node, such as ``"v"``; by default its first output.
         readout
-            ``"all"`` steps, or their ``"last"``, ``"sum"``, ``"mean"`` or ``"max"`` value.
+            ``"all"`` for the values of all steps, or ``"last"``, ``"sum"``, ``"mean"`` or ``"max"`` for a reduction of them over time.
         name
             Name of the array in the results; by default ``"output"``, ``"output2"`` and so on.
 

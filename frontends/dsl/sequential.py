@@ -14,7 +14,7 @@ from snnc.frontends.dsl.nodes import NetworkNode
 
 @dataclass(frozen=True, eq=False)
 class Recurrent:
-    """A layer of neurons that also feeds itself, one or more steps later."""
+    """A layer of neurons whose outputs also reach the layer itself through `connection`, `delay` steps later."""
 
     model: NeuronModel
     connection: Connection = Dense()
@@ -38,7 +38,8 @@ def sequential(
         Shape of the input.
     layers
         Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which define their result shapes, and neuron
-        models or ``Recurrent(model)``. Neurons must follow every connection with weights; pooling is allowed anywhere but at the end.
+        models or ``Recurrent(model)``. There must be neurons between two of Dense, Sparse and Conv, and at the end;
+        other connections, such as pooling, may be anywhere but at the end.
     name, kind, seed
         Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
@@ -47,7 +48,7 @@ def sequential(
     Raises
     ------
     SequenceError
-        The layers are in an invalid order.
+        The layers are in an invalid order, one is not a layer, or one does not define its number of outputs.
 
     Examples
     --------
@@ -83,8 +84,8 @@ def _check_order(pending: list[Connection], layer: Connection, position: int) ->
     weighted = Dense | Sparse | Conv
     if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
         raise SequenceError(
-            f"layer {position}: a connection with weights directly follows another, so that both together are one linear map; "
-            "put neurons between them."
+            f"layer {position}: there are no neurons between this connection with weights and the one before; put neurons "
+            "between them."
         )
 
 

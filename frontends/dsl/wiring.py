@@ -68,7 +68,7 @@ class Wiring:
             self.deliver(end, node, port)
 
     def fetch(self, node: NetworkNode, port: str) -> Tap:
-        """Return the values of a node, a part of a node, or a group."""
+        """Return a tap of a node, a part of a node, or a group; a part needs Slice nodes, a group a Concat node."""
         match node:
             case View(parent=parent, slices=slices):
                 tap = self.fetch(parent, port)
@@ -85,7 +85,7 @@ class Wiring:
                 return Tap(node.name, port)
 
     def deliver(self, tap: Tap, node: NetworkNode, port: str) -> None:
-        """Connect values to a node, a part of a node, or a group."""
+        """Connect `tap` to a node, a part of a node, or a group; a part may need a Pad node, a group needs Slice nodes."""
         match node:
             case View(parent=parent, padding=padding):
                 whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
@@ -97,13 +97,13 @@ class Wiring:
                 self.graph.connect(tap.name, node.name, source_port=tap.port, target_port=port, delay=tap.delay)
 
     def append(self, tap: Tap, operation: Operation, wanted: str) -> Tap:
-        """Add `operation` after `tap`; `wanted` is its name unless taken."""
+        """Add `operation` after `tap`; `wanted` is its name, with a number if it is taken."""
         name = self.graph.add(fresh_name(self.graph, wanted), operation)
         self.graph.connect(tap.name, name, source_port=tap.port, delay=tap.delay)
         return Tap(name)
 
     def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
-        """Add the branches of one connection after `tap`; the last operation of a branch has the weights, and is called `name`."""
+        """Add the branches of one connection after `tap`; their last operations are called `name`, with numbers if there are several."""
         found = []
         for number, branch in enumerate(branches, 1):
             own = name if len(branches) == 1 else f"{name}_{number}"
@@ -141,14 +141,15 @@ def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
 
 
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """Return how a message refers to a part of a chain."""
+    """Return the text by which messages refer to one connection of a chain."""
     return where if len(chain) == 1 else f"{where}, part {number + 1} ({chain[number].public_name})"
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
     """Divide the outputs of `branches` along the first axis into `ranges`, and return the branches of each range.
 
-    Returns None if the weight of a branch cannot be divided in this way, or if a range would have no weights.
+    Returns None if the weight of a branch cannot be divided in this way, or if a range, or its part of a branch with a bias, would have no
+    weights.
     """
     found = []
     for start, stop in ranges:

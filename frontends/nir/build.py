@@ -22,7 +22,7 @@ from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 MAX_DELAY: Final = 65_535
 """Maximum number of steps of a delay."""
 _ROUNDING: Final = 1e-3
-"""Rounding error of a delay, in steps, up to which the user is not told; float32 causes such errors."""
+"""Maximum rounding error of a delay, in steps, that is not reported; float32 causes such errors."""
 
 
 def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
@@ -50,7 +50,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 
 
 def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
-    """Return a delay of one step for each edge from a spiking neuron if the dialect delays spikes; otherwise nothing."""
+    """Return a delay of one step for each edge from a spiking neuron if the dialect delays spikes, else an empty dict."""
     return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
 
 

@@ -16,9 +16,9 @@ from snnc.frontends.nir.wiring import DelayedEdge
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     """Return the edges that need a delay of one step so that every cycle has a delay.
 
-    The graph is traversed depth first from its inputs, in file order; an edge back to a node on the current path closes
-    a cycle. If a single path leads from a neuron to this edge, the delay moves to the neuron's output, so that the nodes between, such
-    as a bias, act from step 0 on.
+    The graph is traversed depth first from its inputs, in the order in which the file lists edges; an edge back to a node on the current
+    path closes a cycle. If a single path leads from a neuron to this edge, the delay moves to the neuron's output, so that the nodes
+    between, such as a bias, act from step 0 on.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class Dialect:
     dt
         Seconds per step if neither the caller nor the file defines it.
     reset
-        "value": immediately to v_reset; "subtract": by the threshold, in the next step.
+        "value": a spike sets the membrane potential to v_reset in the same step; "subtract": it subtracts the threshold in the next step.
     strict
         Whether neurons fire only above the threshold, and not at it.
     unit_gain
@@ -39,7 +39,7 @@ class Dialect:
     recurrent_bypass
         Whether the input of a nested recurrent graph bypasses the recurrent weights, although its edges lead through them.
     note
-        Note for the user.
+        Note that tells the user how a file was read.
     """
 
     name: str

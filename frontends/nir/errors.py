@@ -22,7 +22,7 @@ class NirLinkError(NirError, code="SNNC-E703"):
 
 
 class NirTooLargeError(NirError, code="SNNC-E704"):
-    """A dataset, the number of nodes or a delay exceeds a limit, which is checked before memory is allocated."""
+    """A dataset or the number of nodes, fields, edges or chunks exceeds a limit, or the file needs more memory than is available."""
 
 
 class NirNodeTypeError(NirError, code="SNNC-E705"):
@@ -42,7 +42,7 @@ class NirTimeConstantError(NirError, code="SNNC-E708"):
 
 
 class NirEdgeError(NirError, code="SNNC-E709"):
-    """An edge refers to a missing node, is a duplicate, or is not a pair of names."""
+    """An edge refers to a missing node, is a duplicate, enters an input, leaves an output, or is not a pair of names."""
 
 
 class NirShapeError(NirError, code="SNNC-E710"):
@@ -66,7 +66,7 @@ class NirTimeStepError(NirError, code="SNNC-E714"):
 
 
 class NirUnconnectedError(NirError, code="SNNC-E715"):
-    """The graph has no input or no output, or a node has no incoming edge."""
+    """The graph has no edges, no input or no output, or an input, an output or an end of a nested graph is not connected."""
 
 
 class NotInNirError(NirError, code="SNNC-E716"):

@@ -1,7 +1,7 @@
 """Convert NIR's neurons to populations whose equations are one forward-Euler step.
 
-A neuron whose current has gain 1 and whose leak is 0 becomes a library neuron (``v = beta*v + i`` with ``beta = 1 - dt/tau``); others keep
-the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
+A neuron whose current has gain 1 and whose v_leak is 0 becomes a library neuron (``v = beta*v + i`` with ``beta = 1 - dt/tau``); others
+keep the equations of the standard, ``v = v + (dt/tau)*((v_leak - v) + r*i)``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _InterpretedFields:
                 return jump, self.value("r") * (self.dt / tau_mem)
 
     def step(self) -> float:
-        """Return the length of a step, for neurons without time constants."""
+        """Return ``dt`` in the equations of neurons without time constants: seconds per step, or 1 if the dialect disregards dt."""
         return 1.0 if self.dialect.plain_if else self.dt
 
 
@@ -124,7 +124,7 @@ CUBA_LI: Final = neuron(
     equations="syn = alpha*syn + i\nv = beta*v + syn",
     output="v",
 )
-"""Leaky integrator with a synaptic current, with gain 1 and leak 0."""
+"""Leaky integrator with a synaptic current, with gain 1 and v_leak 0."""
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
 """Synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
@@ -166,7 +166,7 @@ def _firing(update: str, firing: Firing) -> str:
 
 
 def library(kind: str, firing: Firing | None) -> NeuronModel:
-    """Return the library neuron for a NIR neuron with gain 1 and leak 0."""
+    """Return the library neuron for a NIR neuron with gain 1 and v_leak 0."""
     if firing is None:
         return {"I": I(), "LI": LI(), "CubaLI": CUBA_LI}[kind]
     make: Callable[..., NeuronModel] = {"IF": IF, "LIF": LIF, "CubaLIF": CubaLIF}[kind]  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Edges with delays, and the removal of nodes that only pass on values."""
+"""Edges with delays, and the removal of nodes that only pass on the sum of their inputs."""
 
 from __future__ import annotations
 

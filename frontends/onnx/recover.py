@@ -75,7 +75,7 @@ class ParsedFile:
         return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
 
     def sizes(self, array_shapes: Mapping[str, Shape]) -> dict[str, int]:
-        """Return the dynamic sizes in `array_shapes`; unknown ones are set to the batch size."""
+        """Return the dynamic sizes in `array_shapes`; unknown ones are set to the first known one (the batch size of most files), or 1."""
         found: dict[str, int] = {}
         for name, shape in array_shapes.items():
             declared = self.inputs.get(name, ())
@@ -151,7 +151,7 @@ def _unrolled(
 
 
 def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Return the network from `finished`; if no initial state explains the file, assign its values to other steps and try again."""
+    """Return the network from `finished`; after one of :data:`_UNEXPLAINED`, assign the file's values to other steps and try again."""
     first = Roller(timeline)
     try:
         return finished(first)
@@ -238,7 +238,7 @@ def _build_and_check(
     steps: int | None,
     outputs: Mapping[str, Node] | None = None,
 ) -> Imported:
-    """Build the graph of the recovered step and compare it with the file.
+    """Build the graph of the recovered step, and compare it with the file unless the file is read for given arrays.
 
     `outputs` contains the file's output nodes; it is None for a single step.
     """

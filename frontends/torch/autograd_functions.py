@@ -52,7 +52,7 @@ def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
 
 
 def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
-    """Return whether the gradient of one step (first axis) of the result reaches other steps of an argument of the same shape."""
+    """Return whether the gradient of the result's first step (first axis) reaches other steps of an argument of the same shape."""
     torch = require_torch()
     if not isinstance(result, torch.Tensor) or not result.requires_grad or result.ndim < 2 or len(result) < 2:
         return False

@@ -18,7 +18,7 @@ from snnc.compiler.ir.graph import Array
 
 @dataclass(frozen=True, eq=False)
 class Normalisation:
-    """A batch normalisation layer as gain and shift per channel."""
+    """A batch normalisation layer as gain and shift per channel; `affine` if it has a ``beta``."""
 
     name: str
     gain: Array
@@ -43,7 +43,7 @@ def normalisations(module: Any) -> list[Normalisation]:
 
 
 def folds(module: Any) -> dict[str, Array]:
-    """Return the folded weight, by name, for each weight that fits exactly one normalisation."""
+    """Return the folded weight, by name, for each weight with as many rows as exactly one normalisation has channels."""
     found: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():
@@ -63,7 +63,9 @@ def folded(tensor: Array, norm: Normalisation) -> Array:
 
 
 def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
-    """Return tensors of `module` that reproduce the trained weights of a node; None if no layer with a normalisation fits.
+    """Return tensors of `module` that reproduce the trained weights of a node.
+
+    Returns None if not exactly one layer with a normalisation fits, or if the module has no place for the trained bias.
 
     Parameters
     ----------

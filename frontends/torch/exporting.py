@@ -29,7 +29,7 @@ _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 @dataclass(frozen=True, eq=False)
 class ExportedCall:
-    """An export: a module that may be modified, the arguments of its call, the names of its inputs, and the exporters to try."""
+    """An export: a module that may be modified, its title, the arguments of its call, the names of its inputs, and the exporters to try."""
 
     module: Any
     title: str
@@ -94,7 +94,8 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     module
         A ``torch.nn.Module``, which is not changed.
     examples
-        Arguments of ``forward`` by name, [1, …] each; if there is only one, ``x`` is accepted for any name. Other entries are ignored.
+        Arguments of ``forward`` by name, [1, …] each; a single required argument may also be called ``x``. Other entries are
+        ignored.
     folder
         Folder for the file.
 

@@ -51,7 +51,7 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
         or a single step if the states are arguments, too. The values do not matter, but the number of steps costs time, because a
         loop in ``forward`` is exported step by step. Four to ten steps are enough.
     steps
-        Number of time steps of the graph, if it differs from that of the example.
+        Number of time steps of the graph; by default that of the example. A single-step module without `steps` runs for any number.
     train
         Whether to train as the module does in ``train()`` mode: dropout and batch normalisation become layers of the network.
         Otherwise the graph is the module in ``eval()`` mode: normalisations are folded into weights, and dropout has no effect.
@@ -66,8 +66,12 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
         The module is a single step that stores its states internally, but the example is not a sequence.
     StateLostError
         The module is a single step that loses its states.
+    TorchFunctionError
+        An autograd function of the module passes gradients between steps.
+    TorchHookError
+        A hook changes the gradient of a parameter in a way that snnc cannot reproduce.
     TorchExportError
-        Neither of PyTorch's exporters accepts the module.
+        The module does not run on the example, or neither of PyTorch's exporters accepts it.
     OnnxError
         snnc cannot read the exported file.
     ToolMissingError

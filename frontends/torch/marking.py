@@ -172,7 +172,10 @@ def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> An
             return tree.tree_map(self._mark, result)
 
         def _label(self, may_be_neuron_parameter: bool, value: Any) -> Any:
-            """Insert ``snnc::parameter`` after a neuron parameter; detach other constants, because tracing refuses their gradients."""
+            """Insert ``snnc::parameter`` after a neuron parameter; detach tensors whose gradients tracing refuses.
+
+            These are leaf tensors that require a gradient but are neither parameters nor inputs.
+            """
             if not isinstance(value, torch.Tensor) or not value.requires_grad or not value.is_leaf or id(value) in inputs:
                 return value
             with torch._C.DisableTorchFunction():

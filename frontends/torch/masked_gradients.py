@@ -22,7 +22,7 @@ def freeze_masked_entries(graph: Graph, module: Any) -> None:
     Raises
     ------
     TorchHookError
-        A hook changes a gradient in any other way.
+        A hook changes a gradient in any other way, a masked entry is not 0, or the parameter is not the weight of a layer.
     """
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad or not parameter._backward_hooks:
@@ -33,7 +33,7 @@ def freeze_masked_entries(graph: Graph, module: Any) -> None:
 
 
 def _mask(name: str, parameter: Any) -> Array:
-    """Return a mask of the entries of a parameter whose gradient passes its hooks."""
+    """Return a mask of the entries of a parameter whose gradient its hooks do not change."""
     torch = require_torch()
     generator = torch.Generator().manual_seed(0)
     gradient = torch.rand(parameter.shape, generator=generator, dtype=parameter.dtype) + 1
@@ -67,8 +67,8 @@ def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
         sparse = Sparse(weights, columns.astype(np.int32), indptr, shape, layer.bias, layer.learnable)
         replace_operation(graph, node, sparse)
         graph.assumptions.append(
-            f"A hook masks {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these stay 0, and the others "
-            f"are a sparse connection, {node!r}."
+            f"A hook masks {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these weights stay 0, and the "
+            f"others are the sparse connection {node!r}."
         )
         return
     raise TorchHookError(

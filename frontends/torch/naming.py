@@ -52,7 +52,7 @@ def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -
 
 
 def copy_learnable(graph: Graph, module: Any) -> None:
-    """Mark the parameters that learn in the module as learnable in the graph, if values identify them."""
+    """Make weights and neuron parameters of the graph learnable or constant as in the module, if their values identify them, in place."""
     trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:

@@ -16,7 +16,7 @@ _MOST: Final = 6
 def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:
     """Return the notices about a module and the network read from it.
 
-    `shared` are parameters of several populations; with `train`, dropout and batch normalisation are layers of the network.
+    `shared` are names of parameters of several populations; with `train`, dropout and batch normalisation are layers of the network.
     """
     changed = [] if train else [*_normalised(module), *_dropped(module)]
     return [*_functions(graph), *changed, *_constant(graph, module, shared), *_shared(shared)]
@@ -50,7 +50,7 @@ def _dropped(module: Any) -> Iterator[str]:
 
 
 def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[str]:
-    """Yield a notice on parameters that only learn in the module."""
+    """Yield a notice on parameters that learn in the module but not in the network."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
     weights = [layer for _, layer in graph.of_type(*WEIGHTED) if layer.weight is not None and layer.learnable]

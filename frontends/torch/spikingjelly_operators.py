@@ -1,4 +1,4 @@
-"""Run SpikingJelly's own operators as PyTorch operations, because TorchScript's exporter only supports these."""
+"""Run SpikingJelly's own operators as PyTorch operations, because the TorchScript exporter supports only these."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_torch_operations() -> Iterator[None]:
 
 
 def reference_of(operator: Any) -> Callable[..., Any] | None:
-    """Return the reference code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
+    """Return the reference code of an operator ``sj_NAME::forward``; None for other operators."""
     namespace = getattr(operator, "namespace", "")
     if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
         return None

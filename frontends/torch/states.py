@@ -27,7 +27,7 @@ STEPS: Final = 5
 
 
 def private_copy(module: Any) -> Any:
-    """Return a copy of a module, at rest and in ``eval()`` mode; the module's states may have gradients."""
+    """Return a copy of a module, at rest and in ``eval()`` mode; states stored in `module` may require gradients."""
     found = _copy_of(module).eval()
     reset_states(found)
     return found
@@ -72,7 +72,7 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
     StateLostError
         The module is a single step that neither stores its states nor accepts and returns them.
     TorchExportError
-        The module fails on the example and on one step of it, or runs on one step but loses its states.
+        The module fails on the example, and on one step of it or loses its states after that step.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
@@ -177,7 +177,7 @@ def _stores_state(part: Any) -> bool:
 def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Any:
     """Return a PyTorch module that runs `module` from rest, once per step if it is a single-step module.
 
-    Arguments and results are single tensors; nested arguments and results of `module` are flattened.
+    Its arguments and results are tensors: the leaves of the nested arguments and results of `module`.
     """
     torch = require_torch()
     tree = torch.utils._pytree

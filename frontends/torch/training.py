@@ -26,7 +26,7 @@ from snnc.frontends.torch.states import CallPattern, run_example
 STATISTICS: Final = ".statistics"
 """Suffix of the name of the population that stores the statistics of a normalisation."""
 _LARGEST: Final = 4096
-"""Maximum number of values of a layer without spatial axes, whose marker is a square matrix of this size."""
+"""Maximum number of values of a layer without spatial axes, whose marker is a square matrix with as many rows."""
 _VECTORS: Final = (2, 3)
 """Numbers of axes of values without spatial axes: [B, n] or [T, B, n]."""
 _IMAGES: Final = (4, 5)
@@ -36,7 +36,7 @@ _SPIKINGJELLY: Final = "spikingjelly"
 
 @dataclass
 class _Found:
-    """A layer of a module: the shape of its first input, and the number of its calls."""
+    """A layer of a module, the shape of its input at the last call, and the number of its calls."""
 
     part: Any
     shape: tuple[int, ...] = ()
@@ -50,7 +50,7 @@ class TrainingLayers:
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
     each_step: frozenset[str] = frozenset()
-    """Names of layers that draw a mask or measure statistics at every step."""
+    """Names of layers that draw a mask, or compute statistics, separately at every step."""
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` by dropout and batch normalisation, in place.
@@ -127,7 +127,7 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
 
 
 def _each_step(layer: _Found) -> bool:
-    """Return whether the module draws a mask, or measures statistics, separately at every step."""
+    """Return whether a layer draws a mask, or computes statistics, separately at every step."""
     return layer.calls > 1 or (_is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 

@@ -50,7 +50,9 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     UnmatchedWeightError
         A weight changed by training has no counterpart in the module, or its counterpart cannot store it.
     AmbiguousWeightError
-        A weight changed by training has several counterparts in the module.
+        A weight changed by training has several counterparts in the module, or several different weights have the same counterpart.
+    TorchModuleError
+        `module` is not a module, or `trained` contains no weights of snnc.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
@@ -176,7 +178,7 @@ def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Fo
             return same[0]
     if len(fitting) == 1:
         return fitting[0]
-    how = "the value that the network was imported with" if by_value else "its shape"
+    how = "the imported value" if by_value else "the shape"
     if not fitting:
         raise UnmatchedWeightError(
             f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was at the import "
@@ -184,4 +186,4 @@ def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Fo
         )
     names = ", ".join(repr(f.tensor) if f.rows is None else f"rows {f.rows[0]} to {f.rows[1] - 1} of {f.tensor!r}" for f in fitting)
     advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values identify them"
-    raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how}; {advice}.")
+    raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how} of this weight; {advice}.")

@@ -70,7 +70,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     Raises
     ------
     ConnectionShapeError
-        The result has a different shape.
+        The result has a different shape, or there is no target and the connection does not define its number of outputs.
     """
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
@@ -123,7 +123,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     ConnectionShapeError
         Given weights have a different shape, or there would be too many.
     InitialiserError
-        Given weights are not finite numbers.
+        `init` is neither an array nor an initialiser, it cannot draw weights of this shape, or its values are not finite.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")

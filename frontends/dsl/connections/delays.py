@@ -92,7 +92,7 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Return the values of a scipy.sparse matrix of delays, which must have its entries (explicit zeros too) where the weights are."""
+    """Return the values of a scipy.sparse matrix of delays, whose entries (also explicit zeros) must be at the places of the weights."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()

@@ -39,7 +39,9 @@ class OneToOneConnection(Connection):
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a OneToOne."""
         if target not in (None, source):
-            raise ConnectionShapeError(f"{where}: OneToOne needs equal shapes, but these are {source} and {target}; Dense() joins any two.")
+            raise ConnectionShapeError(
+                f"{where}: OneToOne needs equal shapes, but these are {source} and {target}; Dense() connects different sizes."
+            )
         if self.weight is None:
             return (Branch((ir.OneToOne(None, False),)),)
         scalar = not draws(self.weight) and np.ndim(self.weight) == 0  # type: ignore[arg-type]

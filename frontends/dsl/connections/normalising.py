@@ -17,9 +17,9 @@ from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, check_
 class BatchNormConnection(Connection):
     """Normalise each channel over samples, steps and space, then scale it: ``y = weight * (x - mean) / sqrt(var + eps) + bias``.
 
-    In training, mean and variance are computed over the batch and all steps (tdBN; Zheng et al. 2021, DOI 10.1609/aaai.v35i12.17320).
-    Otherwise, they are the running statistics, stored as the parameters ``mean`` and ``var``. The connection follows a weight layer:
-    ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. With a single axis, each value is a channel.
+    In training, mean and variance are computed over the batch, space and, without `each_step`, all steps (tdBN; Zheng et al. 2021, DOI
+    10.1609/aaai.v35i12.17320). Otherwise, they are the running statistics, stored as the parameters ``mean`` and ``var``. The connection
+    follows a weight layer: ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. With a single axis, each value is a channel.
 
     Parameters
     ----------

@@ -164,11 +164,11 @@ def _checked_fan_in(value: int, inputs: int, where: str) -> int:
 
 
 def _check_effort(outputs: int, fan_in: float, where: str) -> None:
-    """Refuse more rows or weights than can be drawn in a few minutes, before drawing any."""
+    """Refuse more rows than :data:`MAX_ROWS`, and more weights than fit in memory, before drawing any."""
     if outputs > MAX_ROWS:
         raise SparseMatrixError(
-            f"{where}: the connections of {outputs:,} neurons would be drawn one neuron after the other; give a matrix for "
-            f"more than {MAX_ROWS:,}, or split the population."
+            f"{where}: connections can be drawn at random for at most {MAX_ROWS:,} neurons, but the target has {outputs:,}; give a "
+            "matrix, or split the population."
         )
     check_weights((max(1, round(outputs * fan_in)),), f"the weight of {where}")
 

@@ -79,7 +79,7 @@ def pairs(
     Raises
     ------
     ConnectionWindowError
-        `padding` is not 0 or more, pairs of such numbers, "valid", or "same" with stride 1.
+        `padding` is not a number of 0 or more or several, pairs of such numbers, "valid", or "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
@@ -155,7 +155,7 @@ class ConvConnection(Connection):
     learnable: bool = True
 
     def shape_after(self, source: Shape, where: str) -> Shape:
-        """Return (channels, *windows)."""
+        """Return (channels, *number of windows per dimension)."""
         return windowed_shape(self._operation(source, where), source, "Conv", where)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
@@ -202,7 +202,7 @@ class SumPoolConnection(Connection):
     padding, dilation
         As in :class:`snnc.Conv`.
     ceil
-        Whether a last window may extend beyond the input, as in PyTorch.
+        Whether the last window may extend beyond the input, like torch's ``ceil_mode``.
     """
 
     kernel: Numbers
@@ -213,7 +213,7 @@ class SumPoolConnection(Connection):
     kind: ClassVar[PoolKind] = "sum"
 
     def shape_after(self, source: Shape, where: str) -> Shape:
-        """Return (channels, *windows)."""
+        """Return (channels, *number of windows per dimension)."""
         return windowed_shape(self._operation(source, where), source, self.public_name, where)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:

@@ -54,7 +54,7 @@ class InterpretedRun:
     states
         Values after each step [T, B, *shape], by neuron and state (``v``, ``syn``).
     margins
-        Membrane potential minus threshold [T, B, *shape], before a reset, by node that fires.
+        Membrane potential (input of a Threshold node) minus threshold [T, B, *shape], before a reset, by node that fires.
     late
         Edges that read the previous step.
     """

@@ -78,7 +78,7 @@ def conventions_of(dialect: str) -> Conventions:
 
 
 def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
-    """Return the function of a stateless node on [B, *shape]."""
+    """Return the function that a stateless node applies to values [B, *shape]."""
     fields = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
     match node.type:
         case "Linear":
@@ -136,7 +136,7 @@ def spread(value: Array, shape: Shape) -> Array:
 
 
 class NirNeuron:
-    """State of a neuron node: membrane potentials [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
+    """A neuron node and its state: membrane potentials [B, *shape] and, for the current-based types, synaptic currents, which start at 0.
 
     Parameters
     ----------

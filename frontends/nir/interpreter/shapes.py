@@ -21,9 +21,9 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 def entering_shapes(unfolded: Unfolded) -> dict[str, Shape]:
     """Return the input shape of each node.
 
-    A value has the output shape of the node that returns it. If the fields of a node do not fix its input shape, it is the shape of
-    the source with the most axes; without a source of known shape, it is the shape of the fields. Leading axes of size 1 that an Input
-    declares (the exporter's batch) are removed.
+    If the fields of a node do not fix its input shape, it is the output shape of the source with the most axes; without a source of known
+    shape, it is the shape of the fields. Leading axes of size 1 that an Input declares (the exporter's batch) are removed if its targets
+    agree on the other axes.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Flatten NIR graphs for the interpreter, and find the lags of edges and the order of nodes within a step.
 
-It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
+The module shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that comparing the two is meaningful.
 """
 
 from __future__ import annotations

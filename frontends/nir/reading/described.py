@@ -1,8 +1,8 @@
 """snnc's description of a graph in a NIR file, which restores what NIR nodes cannot store.
 
 The description is text in the file's metadata (:mod:`snnc.frontends.common.notes`). Its graph is used only if it computes the same values
-as the file's nodes. Weights and time constants always come from the nodes: the description refers to arrays of the graph that is built
-from the nodes, by ``[node, field, shape]``.
+as the file's nodes on random inputs. Weights and time constants always come from the nodes: the description refers to arrays of the graph
+that is built from the nodes, by ``[node, field, shape]``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME: Final = ""
 """Key of the node itself among the names of its ports."""
 _BATCH: Final = 2
 _STEPS: Final = 16
-"""Numbers of samples and steps of the comparison, without delays."""
+"""Numbers of samples and steps of the comparison; delays add steps."""
 _DELAYS: Final = 48
 """Maximum number of steps compared in addition to ``_STEPS``, so that delayed values arrive."""
 _ROUNDS: Final = 3
@@ -46,7 +46,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     written
         The graph that a reader would build from the file's nodes.
     names
-        Name of each node in the file; nodes of `graph` that the file does not need are missing.
+        Name of each node in the file; nodes of `graph` that are not in the file are missing.
     """
 
     def place_of(node: str, field: str) -> list[Any] | None:
@@ -108,7 +108,7 @@ def _compare(candidate: Graph, reference: Graph, names: Mapping[str, str]) -> No
     Raises
     ------
     SnncError
-        The results differ.
+        The results differ, the graphs have different inputs or outputs, or running them needs too many operations.
     """
     ports = [verify(graph) for graph in (candidate, reference)]
     for kind in (Input, Output):
@@ -129,7 +129,7 @@ def _compare(candidate: Graph, reference: Graph, names: Mapping[str, str]) -> No
 
 
 def _compare_steps(candidate: Graph, reference: Graph, names: Mapping[str, str], steps: int, seed: int) -> None:
-    """Compare the outputs of the network and of all neurons at each step, for one random input."""
+    """Compare the network's outputs, and the outputs of populations that both graphs contain, at each step, for one random input."""
     random = np.random.default_rng(seed)
     runners = [GraphRunner(graph, _BATCH, {}) for graph in (candidate, reference)]
     shared = [n for n, _ in candidate.of_type(Population) if n in names and names[n] in dict(reference.of_type(Population))]

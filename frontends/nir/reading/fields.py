@@ -31,7 +31,7 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Required and optional fields by node type; files older than NIR 1.0.5 have no ``v_reset``."""
 
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
-"""Members of a node that contain no further information."""
+"""Members of a node that are not read as fields."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
 """Types with a state; a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}

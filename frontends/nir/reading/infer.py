@@ -84,7 +84,7 @@ def _check(shape: Shape, node: NirNode) -> None:
 
 
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Return the input shape of `node`: from its fields, else from its inputs; None if it is unknown so far."""
+    """Return the input shape of `node`, from its fields or its inputs; None if it is unknown so far."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:

@@ -27,7 +27,7 @@ from snnc.frontends.nir.reading.storage import HdfFile
 MAX_DEPTH: Final = 32
 """Maximum nesting depth of graphs."""
 MAX_RANK: Final = 64
-"""Maximum number of axes of an array, and so of values in a field of integers, which has one per axis."""
+"""Maximum number of values in a field of integers; such fields have one value per axis."""
 
 
 def read_nir(path: Path) -> NirGraph:
@@ -137,7 +137,7 @@ class _FileReader:
         return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None
 
     def _metadata(self, group: Any, where: str) -> dict[str, float]:
-        """Return the numbers in the metadata; other entries belong to other programs."""
+        """Return the numbers in the metadata, such as ``dt``; other entries are ignored."""
         members = self.storage.member(group, "metadata", where)
         if not isinstance(members, h5py.Group):
             return {}

@@ -54,7 +54,7 @@ class HdfFile:
         if self.file.id.get_create_plist().get_sizes() != (_ADDRESS, _ADDRESS):
             self.file.close()
             raise UnreadableNirError(f"{path} has addresses of other than {_ADDRESS} bytes, or is damaged. Write the file again with h5py.")
-        # What may still be read; every read subtracts from it.
+        # What remains of the limits; every read subtracts from it.
         self.bytes = MAX_BYTES
         self.members = MAX_MEMBERS
         self.chunks, self.absent = MAX_CHUNKS, MAX_ABSENT
@@ -64,7 +64,7 @@ class HdfFile:
         self.file.close()
 
     def names(self, group: Any, where: str) -> tuple[str, ...]:
-        """Return the names of the members of `group`, in file order."""
+        """Return the names of the members of `group`, in the order of h5py."""
         self.members -= len(group)
         if self.members < 0:
             raise NirTooLargeError(f"{where} brings the file to more than {MAX_MEMBERS:,} nodes and fields; split the network.")
@@ -74,7 +74,7 @@ class HdfFile:
         return found
 
     def member(self, group: Any, name: str, where: str) -> Any:
-        """Return the member `name` of `group`; None if there is none."""
+        """Return the member `name` of `group`; None if the group has none."""
         link = group.get(name, getlink=True)
         if link is None:
             return None

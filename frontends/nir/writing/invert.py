@@ -102,7 +102,7 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float) -> Fields:
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Return the fields for equations with a factor per step, gain 1 and leak 0."""
+    """Return the fields for equations with decay factors per step, gain 1 and v_leak 0."""
     fields = _thresholds(values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}
@@ -132,11 +132,11 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
 # ---- neurons with other equations -------------------------------------------------------------------------------------
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Patterns of spikes for the :class:`Oracle` that compares two neurons."""
+"""Patterns of spikes for which two neurons are compared; see :class:`Oracle`."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:
-    """Return the NIR neuron that responds to every current like `population`, with and without spikes."""
+    """Return the type and the fields of a NIR neuron that responds to currents like `population`, for all :data:`_PATTERNS` of spikes."""
     facts = recognise(population.model, population.parameters)
     if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
         raise NotInNirError(
@@ -150,7 +150,7 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
         if _equal(population, nir_population(NirNode("", kind, fields), population.shape, dt, find_dialect("nir"))):
             return kind, fields
         reason = "is reset differently from NIR's neurons, which are immediately set to v_reset"
-    raise NotInNirError(f"{where} {reason}. Choose a neuron that NIR has, or keep the model in snnc's own form.")
+    raise NotInNirError(f"{where} {reason}. Choose a neuron that NIR has, or write the network as .onnx.")
 
 
 def _reason(facts: Facts) -> str:

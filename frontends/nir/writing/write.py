@@ -38,7 +38,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     graph
         The network.
     path
-        The file, which appears completely or not at all.
+        The file, which is written completely or not at all.
     dt
         Seconds per step; it turns factors per step into time constants, and is stored in the file's metadata.
 
@@ -51,6 +51,10 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     ------
     NotInNirError
         NIR cannot express the network; the message says what and why.
+    NirTimeStepError
+        `dt` is not a positive number.
+    NirWriteError
+        The file cannot be written.
     """
     if not math.isfinite(dt) or dt <= 0:
         raise NirTimeStepError(f"dt is {dt:g}; it must be a number of seconds above 0.")
@@ -166,7 +170,7 @@ class _NirWriter:
     # ---- edges -------------------------------------------------------------------------------------------------------
 
     def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
-        """Insert a Flatten wherever an array is read as a vector."""
+        """Return links between nodes of the file, with a Flatten wherever a node reads values with some of their axes joined."""
         found = []
         for link in links:
             leaving, entering = self.shapes[link.source], self._entering(link.target)

@@ -10,7 +10,9 @@ from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, NodePool, Sh
 
 
 def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
-    """Return the node of ``op(*inputs)`` with NumPy broadcasting; constants are evaluated and also keep their operation.
+    """Return the node of ``op(*inputs)`` with NumPy broadcasting.
+
+    Constants are evaluated; constant comparisons and floating-point results also keep their operation.
 
     Raises
     ------

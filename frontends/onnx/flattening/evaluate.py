@@ -212,7 +212,7 @@ class GivenInputs:
         return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
 
     def full(self, name: str) -> Array:
-        """Return a whole input; zeros if it was not given."""
+        """Return a whole input: the given array, the part of a given array that the name selects, or zeros."""
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)
         if part is not None and part[0] in self.arrays:

@@ -3,10 +3,10 @@
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
-         | reduce | write_slice | gather
+         | reduce | write_slice | gather | floor | ceil | round | parameter | softmax
 
-Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear` or `conv` keeps its
-operation and operands in addition to its value, and the first step still matches the others.
+Exporters fold constants, mostly in the first time step. So a constant computed by an elementwise operation, `linear`, `conv`
+or `pool` keeps its operation and operands in addition to its value, and the first step still matches the others.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def write_slice(pool: NodePool, base: Node, value: Node, axis: int, start: int) 
 
 
 def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
-    """Return the "sum", "mean", "max" or "min" of `x` over `axes`."""
+    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which remain with size 1 if `keep`."""
     kept_shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     shape = kept_shape if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if x.value is not None:
@@ -322,7 +322,7 @@ def evaluate_window(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Arr
 
 
 def _push_window(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of a convolution or pooling as that operation on a slice; None if the axis is spatial."""
+    """Return a slice of a convolution or pooling as that operation on a slice; None for spatial axes and grouped channels."""
     source = x.inputs[0]
     if x.op == "pool":
         if axis > 1:

@@ -1,4 +1,4 @@
-"""Handlers of activation functions and rounding, which become primitives of the equation language."""
+"""Handlers of activation functions and rounding, which become primitives of the equation language, and of functions that are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 
 _LEVELS: Final = 64
-"""Maximum number of integers that a rounded value may take, each of which costs one comparison."""
+"""Maximum number of steps from the smallest to the largest integer that a rounded value may take; each costs one comparison."""
 
 
 class _Primitives:
@@ -143,7 +143,7 @@ def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | No
 def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
     """Return rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even."""
     if last - first > _LEVELS:
-        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer levels.")
+        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS + 1}. Clip to fewer levels.")
     make = _Primitives(call)
     steps = []
     for level in range(first + 1, last + 1):

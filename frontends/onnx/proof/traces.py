@@ -123,7 +123,7 @@ def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population:
 
 
 def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:
-    """Return whether the equation of `port` is the spike function."""
+    """Return whether the equation of `port` is the spike function, or copies the result of one."""
     value = lines.get(port)
     seen = {port}
     while isinstance(value, Symbol) and value.name not in seen:

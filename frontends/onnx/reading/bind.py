@@ -58,7 +58,7 @@ def _bindings(symbols: tuple[str, ...], graph: Subgraph) -> Iterator[dict[str, i
 
 
 def _leading_sizes(graph: Subgraph) -> Iterator[int]:
-    """Yield the size of the first axis of each constant."""
+    """Yield the size of the first axis of each constant with two or more axes."""
     for array in graph.constants.values():
         if array.ndim >= 2:
             yield array.shape[0]

@@ -19,9 +19,9 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
     path
         The file that is read.
     what
-        The action, for the message: "read", "converted".
+        Participle for the message "FILE cannot be ...": "read" or "converted".
     advice
-        Advice for the user if the reason is unknown.
+        Advice for the user, after an unexpected exception.
 
     Raises
     ------

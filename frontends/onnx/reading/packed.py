@@ -95,7 +95,7 @@ class UnpackedStates:
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate packed states; return None if there are none.
+    """Separate packed states; return None if there are none, or if they cannot be separated.
 
     `inputs` contains all inputs of the step, and `carried` the new value of each state.
     """

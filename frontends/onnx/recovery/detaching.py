@@ -239,7 +239,7 @@ def _broadcastable(a: Array, b: Array) -> bool:
 
 
 def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
-    """Return `names` and all targets on which their lines depend in this step."""
+    """Return `names` and all names on which their lines depend in this step, directly or indirectly."""
     found = set(names)
     for line in reversed(lines):
         if line.target in found:

@@ -114,7 +114,7 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Convert a group to equations; values used once, and only inside the group, are inlined.
+    """Convert a group to equations; values used once, and only inside the group, are inlined unless they are spikes.
 
     Gradients stop according to `detach`, or if it is None, at the detached operands of `step`.
     """
@@ -149,7 +149,7 @@ def is_spike(expression: Expression) -> bool:
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
-    """Remove additions of 0 and multiplications by 1."""
+    """Remove additions and subtractions of 0, divisions by 1, and multiplications by 1 except those of values of an earlier step."""
 
     def scalar(e: Expression) -> float | None:
         value = constants.get(e.name) if isinstance(e, Symbol) else None
@@ -182,7 +182,7 @@ def _is_late(e: Expression) -> bool:
 
 
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
-    """Inline values that are used once, and aliases."""
+    """Inline aliases and values that are used once, except spikes, and drop values that are not used."""
     uses: dict[str, int] = {}
     for line in lines:
         for name in symbols(line.value):

@@ -253,7 +253,7 @@ def _assignments(open_states: list[int], candidates: list[Array]) -> Iterator[tu
 
 
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
-    """Return the constants in the file's first steps, then the constants of the step itself."""
+    """Return the nonzero constants in the file's first steps, then those of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
     local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
     for value in (*_early(step, members), *local):

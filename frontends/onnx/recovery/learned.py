@@ -1,8 +1,8 @@
 """Find the constants of an exported PyTorch module that are trainable parameters, or computed from parameters.
 
 snnc's exports name the parameters of neurons. A value that the module computes from parameters stays an expression in the
-neuron's equations, so that the parameters have the same gradients as in the module. If the expression is an invertible function of one
-parameter, its value becomes the parameter.
+neuron's equations, so that the parameters have the same gradients as in the module. If the expression is the sigmoid of one parameter, or
+1 minus it, its value becomes the parameter.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     ------
     ReadoutError
         The output is neither a value of a step nor a known reduction over the steps.
+    TimeMixingError
+        The output combines the steps in another order.
     """
     timeline = roller.timeline
     if output.value is not None:

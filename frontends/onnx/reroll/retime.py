@@ -30,7 +30,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     Raises
     ------
     TimeMixingError
-        A value would need an input ahead of time.
+        A value would need an input ahead of time, or the steps depend on each other in a cycle.
     """
     lead = [-_first(c) if aligned else 0 for c in classes]  # number of steps to add to the steps of each class
     for _ in range(len(classes) + 1):
@@ -88,7 +88,7 @@ def shift(step_class: StepClass, lead: int) -> None:
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
-    """Move matrix products whose results only later steps read to the next step; return None if there are none.
+    """Move to the next step those matrix products whose results only later steps read; return None if there are none.
 
     For example, compartments that are coupled after they fire (``v = v + G v``) read their own population in the same step, through the
     product. If only the next step reads the result, the product and everything computed from it can move to the start of the next

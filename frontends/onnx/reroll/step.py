@@ -78,7 +78,7 @@ class RecoveredStep:
         return remaining or (1,)
 
     def operand_sample(self, operand: Operand) -> Shape:
-        """Return the shape of one sample of an operand, without axes of size 1."""
+        """Return the shape of one sample of an operand, without axes of size 1; the shape of a constant is returned unchanged."""
         match operand:
             case Ref(cls):
                 return self.samples[cls]
@@ -93,7 +93,10 @@ class RecoveredStep:
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
     def graph_shape(self, cls: int) -> Shape:
-        """Return the shape of a class's values in the graph: the axes after the batch axis."""
+        """Return the shape of a class's values in the graph: the axes after the batch axis.
+
+        Without a batch axis, or with larger axes before it, it is the shape of a sample without axes of size 1.
+        """
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
             return self.samples[cls]
@@ -105,7 +108,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            The first axis is neither the batch nor of size 1.
+            There is no batch axis, and the first axis is larger than 1.
         """
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
@@ -291,6 +294,8 @@ def check_operations(step: RecoveredStep) -> None:
     ------
     NotYetError
         The step contains such an operation.
+    TimeMixingError
+        Every step reads the whole sequence of an input.
     StepGraphError
         Values have different batch sizes.
     """

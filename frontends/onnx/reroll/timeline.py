@@ -303,7 +303,7 @@ _MAX_CANDIDATES: Final = 20
 def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     """Return the values of `node` in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
-    Candidates are ancestors with the same operation and shape that depend on one input step less, nearest first. The path of operands
+    Candidates are ancestors with the same operation and shape whose latest input step is one earlier, nearest first. The path of operands
     to a candidate is followed back as far as possible, and the longest chain wins.
     """
     best = {time: node}

@@ -164,7 +164,7 @@ def random_arrays(
     graph
         The network; inputs of kind "spikes" only get 0 and 1.
     samples, steps
-        Sizes; None for those fixed by the model, else 4 and 20.
+        Numbers of samples and steps; None for the numbers that the model fixes, or 4 and 20 if it fixes none.
     seed
         Seed of the random numbers.
     fixed

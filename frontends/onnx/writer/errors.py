@@ -50,19 +50,19 @@ class HiddenTooLargeError(OnnxWriteError, code="SNNC-E244"):
 
 
 class TorchExportError(OnnxWriteError, code="SNNC-E240"):
-    """PyTorch cannot export the module."""
+    """The PyTorch module does not run on the example, or PyTorch cannot export it."""
 
 
 class TorchModuleError(OnnxWriteError, code="SNNC-E241"):
-    """The argument is not a PyTorch module, or contains no weights."""
+    """An argument is not a PyTorch module or contains no weights of snnc, or the sample data lack an input of the module."""
 
 
 class UnmatchedWeightError(OnnxWriteError, code="SNNC-E242"):
-    """A trained weight does not belong to a parameter of the PyTorch module."""
+    """A trained weight belongs to no parameter of the PyTorch module, or its parameter cannot store it."""
 
 
 class AmbiguousWeightError(OnnxWriteError, code="SNNC-E243"):
-    """A trained weight could belong to several parameters of the PyTorch module."""
+    """A trained weight could belong to several parameters of the PyTorch module, or different weights belong to the same parameter."""
 
 
 class HiddenStateExampleError(OnnxWriteError, code="SNNC-E248"):

@@ -111,7 +111,7 @@ def test_levels_of_rounding_are_limited(tmp_path):
     f = File()
     f("Round", f("Clip", "x", 0.0, 100.0))
     f.nodes[-1].output[0] = "y"
-    with pytest.raises(E.NotYetError, match="rounds to 101 levels; snnc reads at most 64"):
+    with pytest.raises(E.NotYetError, match="rounds to 101 levels; snnc reads at most 65"):
         load_onnx(f.save(tmp_path / "m.onnx", {"x": X}, ["y"]))
 
 
