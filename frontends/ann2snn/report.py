@@ -88,8 +88,8 @@ class Report:
         balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
         caveat = ": the same samples, so the numbers below are optimistic" if balanced == measured else ""
         yield (
-            f"Of {self.source}, {balanced} balanced the thresholds, at the {self.percentile:g}th percentile of positive activations, and "
-            f"{measured} were measured{caveat}."
+            f"Of {self.source}, {balanced} were used to balance the thresholds, at the {self.percentile:g}th percentile of positive "
+            f"activations, and {measured} to measure the results{caveat}."
         )
         last = self.points[-1]
         if self.accuracy is not None and last.accuracy is not None and self.loss is not None:

@@ -1,4 +1,4 @@
-"""Recognise recovered equations as a library neuron by their responses; see :mod:`snnc.frontends.common.response`."""
+"""Recognise a neuron model as a library neuron by its responses; see :mod:`snnc.frontends.common.response`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Candidate:
     model: NeuronModel
     parameters: Mapping[str, Array]
     start: Array
-    """Membrane potential before the first step that corresponds to zero states of the recovered neuron."""
+    """Membrane potential before the first step that corresponds to zero states of the recognised model."""
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:

@@ -82,4 +82,4 @@ class NirSimulationError(NirError, code="SNNC-E718"):
 
 
 class NirDescriptionError(NirError, code="SNNC-E719"):
-    """The network described by snnc in the file differs from that of the file's nodes."""
+    """The network described by snnc in the file differs from that of the file's nodes, or cannot be compared with it."""

@@ -10,7 +10,7 @@ class OnnxError(SnncError, code="SNNC-E200"):
 
 
 class UnreadableFileError(OnnxError, code="SNNC-E201"):
-    """The file is missing, empty, truncated or not an ONNX model."""
+    """The file is missing, empty, truncated, too large, not a regular file or not an ONNX model."""
 
 
 class OpsetError(OnnxError, code="SNNC-E202"):
@@ -26,7 +26,7 @@ class ExternalDataError(OnnxError, code="SNNC-E204"):
 
 
 class TensorError(OnnxError, code="SNNC-E205"):
-    """A tensor's data do not fit its declared shape or type."""
+    """A tensor's data do not fit its declared shape or type, or snnc does not read its type or storage."""
 
 
 class NotFiniteTensorError(OnnxError, code="SNNC-E206"):
@@ -38,7 +38,7 @@ class MalformedGraphError(OnnxError, code="SNNC-E207"):
 
 
 class OnnxLimitError(OnnxError, code="SNNC-E208"):
-    """A tensor, a trip count or the unrolled graph exceeds a limit, which is checked before memory is allocated."""
+    """A tensor, a number of steps, the unrolled graph or its computation exceeds a limit, or there is too little memory for the file."""
 
 
 class ShapeError(OnnxError, code="SNNC-E209"):
@@ -74,7 +74,7 @@ class InitialStateError(OnnxError, code="SNNC-E216"):
 
 
 class ReadoutError(OnnxError, code="SNNC-E217"):
-    """An output is neither a value of a step nor a known reduction over the steps."""
+    """An output is constant, or neither a value of each step nor a known reduction over the steps."""
 
 
 class StatePairError(OnnxError, code="SNNC-E218"):
@@ -82,7 +82,7 @@ class StatePairError(OnnxError, code="SNNC-E218"):
 
 
 class StepGraphError(OnnxError, code="SNNC-E219"):
-    """The recovered step cannot be written as a graph (cycle without delay, mixed shapes)."""
+    """The recovered step is not a valid graph: for example, it has a cycle without delay, or mixes the samples of a batch."""
 
 
 class StateLossError(OnnxError, code="SNNC-E220"):
@@ -102,7 +102,7 @@ class UnforeseenError(OnnxError, code="SNNC-E224"):
 
 
 class DescriptionError(OnnxError, code="SNNC-E262"):
-    """The network described by snnc in the file differs from the file in inputs, outputs or sizes."""
+    """The network described by snnc in the file does not fit the file, or takes too long to compare with it."""
 
 
 class DetachError(OnnxError, code="SNNC-E270"):

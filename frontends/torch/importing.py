@@ -32,15 +32,15 @@ LONG: Final = 200
 def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bool = False) -> Graph:
     """Convert a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) to a graph.
 
-    PyTorch exports a copy of the module in ``eval()`` mode to a temporary file, first with its TorchScript exporter, and the file is read
-    like any other. Inputs are named after the arguments of ``forward``, outputs ``output``, or ``output1`` and so on; layers have the
-    module's names if their weights identify them.
+    PyTorch exports a copy of the module in ``eval()`` mode to a temporary file, with its TorchScript exporter or, if that fails, with the
+    newer one (dynamo), and the file is read like any other. Inputs are named after the arguments of ``forward``, outputs ``output``, or
+    ``output1`` and so on; layers have the module's names if their weights identify them.
 
     A single-step module is called once per step, from rest, and its states are carried over. Its neurons store their states internally
     (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or it accepts and returns one ``state`` (Norse).
 
     A layer whose weight requires no gradient in the module is not learnable in the graph. A neuron parameter is learnable if the
-    module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.
+    module has a trainable parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid has that value.
 
     Parameters
     ----------
