@@ -22,7 +22,7 @@ from snnc.frontends.ann2snn.samples import check_samples, split
 STEPS: Final = 64
 """Default number of time steps."""
 PERCENTILE: Final = 99.9
-"""Default percentile of activations used as threshold, from Rueckauer et al. 2017."""
+"""Default percentile of a layer's positive activations that becomes its threshold, from Rueckauer et al. 2017."""
 _MAX_STEPS: Final = 1_000_000
 
 

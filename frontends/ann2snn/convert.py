@@ -7,7 +7,7 @@ scale.
 node                               scale
 =================================  ==========================================================================
 an input, an output                1
-a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`, so that its rate is at most 1
+a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`: the activation with rate 1
 Linear, Conv, Scale                the scale of the nodes that read it; if it is b, and the operand has scale a,
                                    the weights are multiplied by a/b and the bias by 1/b (Rueckauer et al. 2017)
 pooling, Reshape, Slice            the scale of the operand

@@ -59,7 +59,7 @@ _OTHER: Final = (
 
 
 def refusal(op: str, where: str) -> NoSpikingFormError:
-    """Return the error for an operator on data that cannot be converted."""
+    """Return the error for an operator that reads values of the network and cannot be converted."""
     why = next((why for operators, why in _WHY.items() if op in operators), _OTHER)
     return NoSpikingFormError(f"{where}: {op} cannot be converted: {why}.")
 

@@ -54,7 +54,7 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
 @dataclass(frozen=True)
 class ConversionResults:
-    """Results over the samples: accuracy of the ReLU network, accuracy of the spiking network over steps, and firing rates by layer."""
+    """Name of the compared output, accuracy of the ReLU network and, after several steps, of the spiking one, and firing rate by layer."""
 
     output: str
     accuracy: float | None

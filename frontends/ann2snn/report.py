@@ -55,7 +55,7 @@ class Report:
     output
         The measured output.
     percentile
-        Percentile of the activations used as threshold.
+        Percentile of a layer's positive activations that becomes its threshold.
     balanced_on, measured_on
         Number and description of the samples for balancing, and for measuring.
     source

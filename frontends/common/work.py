@@ -11,7 +11,9 @@ from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.neurons.expression import calls
 
 MAX_WORK: Final = 4e10
-"""Maximum number of multiplications in the check of a file; larger files are checked over their first steps only."""
+"""Maximum number of operations in the check of a file.
+
+An ONNX file that needs more is checked over its first steps only; a description in such a file is not used."""
 _FACTOR: Final = 16
 _ALLOWANCE: Final = 1_000_000
 """A described network may need ``_FACTOR`` times the operations of the file's nodes, plus this many."""

@@ -34,7 +34,7 @@ class EmptyNetworkError(SnncError, code="SNNC-E116"):
 
 
 class ConnectionKindError(SnncError, code="SNNC-E117"):
-    """The object between two nodes is neither a connection nor a list of connections."""
+    """The argument for a connection between two nodes is neither a connection nor a list of one or more connections."""
 
 
 class ConnectionWindowError(SnncError, code="SNNC-E118"):

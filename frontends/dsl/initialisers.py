@@ -14,8 +14,8 @@ from snnc.compiler.ir.graph import Array, Shape
 class Fans(NamedTuple):
     """Numbers of incoming and outgoing weights of a neuron.
 
-    For a convolution, they are the number of input channels of one group, and of all output channels, times the size of the kernel, as in
-    PyTorch. For a sparse connection, they are the mean number of entries in a row and in a column.
+    As in PyTorch, `fan_in` of a convolution is the number of input channels of one group, `fan_out` the number of output channels, each
+    times the number of values of the kernel. For a sparse connection, they are the mean number of entries in a row and in a column.
     """
 
     fan_in: float

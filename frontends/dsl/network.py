@@ -220,7 +220,7 @@ class Network:
         ------
         SnncError
             Sizes or windows do not fit, an array cannot be used as weights, or the connection closes a cycle without delay; each fault
-            has its own subclass. The network is unchanged.
+            has its own subclass. The network does not change then.
         """
         self._check_member(source)
         self._check_member(target)

@@ -152,7 +152,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Return the names of parameters that their values do not identify, because another tensor, or a function of one, is equal."""
+    """Return the names of parameters that values do not identify: another tensor is equal, or the sigmoid equals 1 minus itself."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()

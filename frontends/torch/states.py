@@ -72,7 +72,7 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
     StateLostError
         The module is a single step that neither stores its states nor accepts and returns them.
     TorchExportError
-        The module fails on the example, and on one step of it or loses its states after that step.
+        The module fails on the example, and a call with one step of it fails, too, or loses the states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)

@@ -1,4 +1,4 @@
-"""Delays of individual weights of a connection, converted to one sparse weight per delay."""
+"""Delays of individual weights of a connection, converted to one sparse operation per delay."""
 
 from __future__ import annotations
 

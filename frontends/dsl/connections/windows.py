@@ -79,7 +79,7 @@ def pairs(
     Raises
     ------
     ConnectionWindowError
-        `padding` is not a number of 0 or more or several, pairs of such numbers, "valid", or "same" with stride 1.
+        `padding` is neither one or more numbers of 0 or more, nor pairs of such numbers, nor "valid", nor "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)

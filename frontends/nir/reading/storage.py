@@ -86,7 +86,7 @@ class HdfFile:
         return group[name]
 
     def numbers(self, dataset: Any, where: str) -> Array:
-        """Read a dataset of numbers: integers as int64, others as float32 or float64.
+        """Read a dataset of numbers: integers and booleans as int64, others as float32 or float64.
 
         Raises
         ------

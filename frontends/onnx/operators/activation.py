@@ -130,7 +130,7 @@ def _range(x: Node) -> tuple[float, float]:
 
 
 def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | None) -> Node | None:
-    """Return a rounded value clipped to integers as a sum of steps; None if `x` is something else."""
+    """Return a rounded value clipped to integers as a sum of steps; None if `x` is not rounded or its bounds are no integers."""
     kind = x.op.capitalize()
     if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
         return None

@@ -37,7 +37,7 @@ DIRECT: Final[dict[str, str]] = {
 }
 """Primitive by ONNX operator, for operators that are a single primitive."""
 EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
-"""Primitive by ONNX operator, for operators with any number of operands whose primitive has two."""
+"""Primitive of two operands by ONNX operator, for operators with any number of operands, which become a chain of it."""
 WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
 """Primitive by ONNX operator, for operators that only files with snnc's description may contain."""
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}

@@ -141,7 +141,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 
 def joined(pool: NodePool, node: Node) -> Node:
-    """Return a value that Concat nodes or written slices join as one Concat, which has the same parts at every step."""
+    """Return one Concat for a value that Concat nodes or written slices join, with the same parts at every step; else `node`."""
     if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]

@@ -42,7 +42,7 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     Raises
     ------
     StatePairError
-        There is no different output of the same shape for each state.
+        The states cannot each be paired with a different output of the same shape.
     """
     shapes = {node.shape for node in outputs.values()}
     states = {n: node for n, node in list(inputs.items())[1:] if node.shape in shapes}

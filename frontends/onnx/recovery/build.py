@@ -280,7 +280,10 @@ def build(plan: BuildPlan) -> TracedGraph:
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
-    """Return the classes that are outputs of populations: those that other groups or results read, or else the last of a group."""
+    """Return the classes that are outputs of populations.
+
+    These are the classes that other groups or results read, and the last class of each group without such classes.
+    """
     found: set[int] = set()
     for cls in groups.order:
         own_group = groups.group.get(cls)

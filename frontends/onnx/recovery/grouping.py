@@ -1,7 +1,7 @@
 """Group the elementwise operations of a recovered step into populations.
 
-A population contains operations that a recurrence connects, and operations that only depend on these. A class is an operation of the
-step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
+A population contains operations that a recurrence connects, operations that only depend on these, and operations that only these read. A
+class is an operation of the step; see :class:`~snnc.frontends.onnx.reroll.roll.StepClass`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _TOLERANCE: Final = 2e-6
 """Maximum difference from the file that counts as equal; see `_difference`."""
 _MAX_CANDIDATES: Final = 200
 _MIN_CANDIDATES: Final = 8
-"""Bounds of the number of constants that are tried for one population."""
+"""Bounds of the number of assignments of constants to states that are tried for one population."""
 _MAX_WORK: Final = 1e9
 """Maximum number of multiplications for the candidates of one population, on one sample."""
 _MAX_EARLY: Final = 100

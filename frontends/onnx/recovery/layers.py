@@ -57,7 +57,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
 
 
 def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Convert a gather of one source to a Reshape, a Pad, or a matrix with a single 1 per row."""
+    """Convert a gather of one source to a Reshape, a Pad, or a sparse matrix with at most one 1 per row."""
     gather, source = step.classes[cls].attrs[0], step.full(operands[0])
     if gather.plain and gather.index.size == math.prod(source):
         shape = step.graph_shape(cls)

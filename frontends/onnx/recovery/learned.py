@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant that is a parameter (``fc.beta``) or its sigmoid (``fc.sigmoid_beta``); "" for other constants."""
+    """Return the name of a constant that is a parameter (``fc.beta``), its sigmoid (``fc.sigmoid_beta``) or 1 minus it; "" for others."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])

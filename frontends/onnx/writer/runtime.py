@@ -169,9 +169,9 @@ def _first_line(error: Exception) -> str:
 
 
 GraphPath: TypeAlias = tuple[tuple[str, str], ...]
-"""Nested graphs: for each, the node that contains it, identified by an output, and the attribute."""
+"""Path to a nested graph: for each level, an output of the node that contains the graph, and the node's attribute."""
 Key: TypeAlias = tuple[str, GraphPath]
-"""A tensor at any time: its name, and the graph that computes it."""
+"""A tensor at all steps: its name, and the path to the graph that computes it."""
 _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
 
 

@@ -45,7 +45,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         Whether to add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
         The states in ``graph.state_inputs`` are always inputs.
     inside
-        Maximum size in bytes of weights inside the file; larger weights are written to a second file, ``path`` with the suffix ``.data``.
+        Maximum size in bytes of weights inside the file; larger weights are written to a second file, ``path`` followed by ``.data``.
 
     Returns
     -------
