@@ -63,7 +63,7 @@ def _levels(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_searches(request):
-    """Search little: plans are not improved (in `compiler/tiles` by six changes, not eighty); remedies for a misfit get one second, not three.
+    """Do not improve plans (in `compiler/tiles`: by six changes, not eighty); search one second, not three, for remedies of a misfit.
 
     Not in `AS_FOR_USERS`, and not if a test requests more.
     """
