@@ -18,7 +18,7 @@ from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
 
-Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot be said here"]
+Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot be decided"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Claim:
     judge: Callable[[Results], Verdict]
 
 
-NOTHING: Final = Verdict("cannot be said here", "No row that it needs has run.")
-UNMEASURED: Final = Verdict("cannot be said here", "Neither an IPU nor the paper's GPU was measured.")
+NOTHING: Final = Verdict("cannot be decided", "No row that it needs has run.")
+UNMEASURED: Final = Verdict("cannot be decided", "Neither an IPU nor the paper's GPU was measured.")
 GPU_NET: Final = "logged-h2-a5"
 """The network of the paper's grid that was measured on a GPU."""
 
